@@ -20,7 +20,8 @@ Conditions = list[Object]
 
 def conditions_of(obj: AnyObject) -> Conditions:
     """Return ``status.conditions``, an empty list where there are none."""
-    conditions: Conditions = (obj.get("status") or {}).get("conditions") or []
+    status = obj.get("status") or {}
+    conditions: Conditions = status.get("conditions") or []
     return conditions
 
 
@@ -31,7 +32,9 @@ def find_condition(conditions: Iterable[Any] | None, condition_type: str) -> Obj
 
 
 def without_condition(conditions: Conditions | None, condition_type: str) -> Conditions:
-    return [condition for condition in conditions or [] if condition["type"] != condition_type]
+    if not conditions:
+        return []
+    return [condition for condition in conditions if condition["type"] != condition_type]
 
 
 def with_condition(conditions: Conditions | None, condition: Object) -> Conditions:

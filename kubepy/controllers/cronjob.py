@@ -65,7 +65,8 @@ class CronJobState(NamedTuple):
         return self.status.get("active") or []
 
     def is_active(self, job: Job) -> bool:
-        return any(reference.get("uid") == uid_of(job) for reference in self.active)
+        uid = uid_of(job)
+        return any(reference.get("uid") == uid for reference in self.active)
 
     def without_active(self, uid: str) -> CronJobState:
         left = [reference for reference in self.active if reference.get("uid") != uid]
@@ -119,7 +120,8 @@ CronJobAction = (
 
 
 def cleanup_finished_jobs(state: CronJobState) -> Sequence[CronJobAction]:
-    return [DeleteJob(job) for job in jobs_beyond_limits(state.cron_job, state.jobs)]
+    surplus = jobs_beyond_limits(state.cron_job, state.jobs)
+    return [DeleteJob(job) for job in surplus]
 
 
 def reconcile_active_jobs(state: CronJobState) -> Sequence[CronJobAction]:
@@ -469,8 +471,9 @@ def jobs_beyond_limits(cron_job: CronJob, jobs: Iterable[Job]) -> list[Job]:
     """
 
     def start_order(job: Job) -> tuple[bool, str, str]:
-        started = (job.get("status") or {}).get("startTime")
-        return not started, started or "", name_of(job)
+        status = job.get("status") or {}
+        started = status.get("startTime") or ""
+        return not started, started, name_of(job)
 
     spec = cron_job["spec"]
     by_start = sorted(jobs, key=start_order)

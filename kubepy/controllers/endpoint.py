@@ -156,7 +156,10 @@ ADDRESS_LISTS: tuple[tuple[AddressList, bool], ...] = (
 def subsets_of(service: Service, pods: Iterable[Pod]) -> list[EndpointSubset]:
     """Return the subsets in upstream's order. A port that two pods have at one address is ready if
     both are."""
-    return _packed(_by_port(pair for pod in pods for pair in _address_ports(service, pod)))
+    pairs: list[AddressPort] = []
+    for pod in pods:
+        pairs += _address_ports(service, pod)
+    return _packed(_by_port(pairs))
 
 
 def repacked(subsets: Iterable[EndpointSubset]) -> list[EndpointSubset]:
@@ -239,7 +242,8 @@ def _subset(ports: list[EndpointPort], pairs: list[AddressPort]) -> EndpointSubs
 
 
 def _address_key(address: EndpointAddress) -> str:
-    return f"{address['ip']} {(address.get('targetRef') or {}).get('uid', '')}"
+    target = address.get("targetRef") or {}
+    return f"{address['ip']} {target.get('uid', '')}"
 
 
 def _port_hash(port: EndpointPort | None) -> str:

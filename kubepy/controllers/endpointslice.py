@@ -361,7 +361,8 @@ def slice_labels(service: Service) -> dict[str, str]:
 
 
 def _own_labels(obj: AnyObject) -> dict[str, str]:
-    return {key: value for key, value in labels_of(obj).items() if key not in RESERVED}
+    labels = labels_of(obj)
+    return {key: labels[key] for key in labels if key not in RESERVED}
 
 
 def _is_owned(slice_: EndpointSlice, service: Service) -> bool:

@@ -217,7 +217,8 @@ def _endpoint_of(address: EndpointAddress, ready: bool) -> Endpoint:
 
 
 def _key(slice_: EndpointSlice) -> str:
-    return f"{slice_['addressType']}-{ports_key(slice_.get('ports') or [])}"
+    ports = slice_.get("ports") or []
+    return f"{slice_['addressType']}-{ports_key(ports)}"
 
 
 def _new_slice(
@@ -253,7 +254,8 @@ def _is_same(present: EndpointSlice, desired: EndpointSlice) -> bool:
     """Tell whether endpoints, in any order, labels and annotations are the same."""
 
     def sorted_endpoints(slice_: EndpointSlice) -> list[str]:
-        return sorted(repr(sorted(endpoint.items())) for endpoint in slice_.get("endpoints") or ())
+        endpoints = slice_.get("endpoints") or ()
+        return sorted(repr(sorted(endpoint.items())) for endpoint in endpoints)
 
     if sorted_endpoints(present) != sorted_endpoints(desired):
         return False

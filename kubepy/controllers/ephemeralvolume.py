@@ -49,12 +49,16 @@ class EphemeralVolumeController:
 
     def _claim_changed(self, event: WatchEvent) -> None:
         """Reconcile the pod of a deleted claim, with whose name the claim's name begins."""
+        if event.new is not None:
+            return
         _, namespace, name = event.key
-        for end in (
-            index for index, letter in enumerate(name) if letter == "-" and event.new is None
-        ):
+        for end, letter in enumerate(name):
+            if letter != "-":
+                continue
             pod = self._pods.get(namespace, name[:end])
-            if pod is not None and any(use.ephemeral and use.claim == name for use in uses_of(pod)):
+            if pod is None:
+                continue
+            if any(use.ephemeral and use.claim == name for use in uses_of(pod)):
                 self.queue.add(Key(PODS, namespace, name[:end]))
 
     def sync(self, key: Key) -> None:
@@ -79,7 +83,8 @@ class EphemeralVolumeController:
 
 
 def ephemeral_volumes(pod: Pod) -> list[Volume]:
-    return [volume for volume in pod["spec"].get("volumes") or () if "ephemeral" in volume]
+    volumes = pod["spec"].get("volumes") or ()
+    return [volume for volume in volumes if "ephemeral" in volume]
 
 
 def new_claim(pod: Pod, volume: Volume) -> PersistentVolumeClaim:

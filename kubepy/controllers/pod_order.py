@@ -31,19 +31,22 @@ def sort_active_pods(pods: Iterable[Pod]) -> list[Pod]:
     """
 
     def order(pod: Pod) -> tuple[float, ...]:
-        ready_time = pod_ready_time(pod)
-        created = creation_time(pod)
         return (
             *progress(pod),
-            (-ready_time.timestamp() if ready_time is not None else float("-inf"))
-            if is_pod_ready(pod)
-            else 0.0,
+            _youngest_first(pod_ready_time(pod)) if is_pod_ready(pod) else 0.0,
             *(-restarts for restarts in max_container_restarts(pod)),
-            -created.timestamp() if created is not None else float("-inf"),
+            _youngest_first(creation_time(pod)),
             -int(pod["metadata"].get("resourceVersion") or 0),
         )
 
     return sorted(pods, key=order)
+
+
+def _youngest_first(time: datetime | None) -> float:
+    """Return a number that is the smaller the later a time is; without a time the smallest."""
+    if time is None:
+        return float("-inf")
+    return -time.timestamp()
 
 
 def progress(pod: Pod) -> tuple[bool, int, bool]:

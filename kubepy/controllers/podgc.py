@@ -127,8 +127,11 @@ class PodGarbageCollector:
         pod = self._pods.get(key.namespace, key.name)
         if pod is None or not is_being_deleted(pod):
             return
-        node = self._nodes.get("", node_name(pod)) if node_name(pod) else None
-        if not node_name(pod) or (node is not None and is_out_of_service(node)):
+        if not node_name(pod):
+            self._delete(pod)
+            return
+        node = self._nodes.get("", node_name(pod))
+        if node is not None and is_out_of_service(node):
             self._delete(pod)
 
     def _delete(self, pod: Pod, message: str = "") -> None:

@@ -92,7 +92,9 @@ class ResourceQuotaController:
     def _await_deletion(self, key: Key, pod: AnyObject | None) -> None:
         """Look again when a pod does not count any more though it is still being deleted. Upstream
         calculates all quotas every five minutes for that."""
-        end = quotas.end_of_deletion(pod) if pod is not None else None
+        if pod is None:
+            return
+        end = quotas.end_of_deletion(pod)
         if end is not None and end >= self._clock.now():
             self.queue.add_at(key, later(end, 1.0))
 
@@ -100,7 +102,8 @@ class ResourceQuotaController:
         """Reconcile the quotas that measure objects of a resource."""
         evaluator = quotas.evaluator_for(resource)
         for quota in in_namespace:
-            if any(evaluator.measures(name) for name in quota["spec"].get("hard") or ()):
+            hard = quota["spec"].get("hard") or ()
+            if any(evaluator.measures(name) for name in hard):
                 self.queue.add(Key(RESOURCE_QUOTAS, namespace_of(quota), name_of(quota)))
 
     def sync(self, key: Key) -> None:

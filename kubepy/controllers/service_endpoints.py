@@ -154,7 +154,8 @@ def has_endpoints(service: Service) -> bool:
 
 
 def selects(service: Service, labels: Mapping[str, str]) -> bool:
-    return all(labels.get(key) == value for key, value in service["spec"]["selector"].items())
+    selector = service["spec"]["selector"]
+    return all(labels.get(key) == value for key, value in selector.items())
 
 
 def pods_of(informers: Informers, service: Service) -> list[Pod]:
@@ -190,8 +191,12 @@ def is_endpoint(pod: Pod, *, terminating: bool) -> bool:
 
 def addresses_of(pod: Pod) -> list[str]:
     status = pod.get("status") or {}
-    addresses = [pod_ip["ip"] for pod_ip in status.get("podIPs") or () if pod_ip.get("ip")]
-    return addresses or ([status["podIP"]] if status.get("podIP") else [])
+    pod_ips = status.get("podIPs") or ()
+    addresses = [pod_ip["ip"] for pod_ip in pod_ips if pod_ip.get("ip")]
+    if addresses:
+        return addresses
+    address = status.get("podIP")
+    return [address] if address else []
 
 
 def hostname_within(pod: Pod, service: Service) -> str:

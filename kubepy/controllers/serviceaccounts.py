@@ -77,9 +77,10 @@ class TokensController:
         return {SERVICE_ACCOUNTS: self._account_changed, SECRETS: self._secret_changed}
 
     def _account_changed(self, event: WatchEvent) -> None:
-        for secret in self._secrets.list(event.key.namespace):
-            if is_token(secret) and annotations_of(secret).get(ACCOUNT_NAME) == event.key.name:
-                self.queue.add(Key(SECRETS, event.key.namespace, name_of(secret)))
+        _, namespace, name = event.key
+        for secret in self._secrets.list(namespace):
+            if is_token(secret) and annotations_of(secret).get(ACCOUNT_NAME) == name:
+                self.queue.add(Key(SECRETS, namespace, name_of(secret)))
 
     def _secret_changed(self, event: WatchEvent) -> None:
         secret = cast("Secret", event.new or event.old)

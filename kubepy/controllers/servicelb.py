@@ -128,10 +128,11 @@ def is_balanced(service: Service) -> bool:
 def addresses_of(service: Service) -> list[str]:
     """Return the addresses and names that a load balancer has for a Service."""
     status = service.get("status") or {}
-    return [
-        ingress.get("ip") or ingress.get("hostname") or ""
-        for ingress in (status.get("loadBalancer") or {}).get("ingress") or ()
-    ]
+    load_balancer = status.get("loadBalancer") or {}
+    addresses: list[str] = []
+    for ingress in load_balancer.get("ingress") or ():
+        addresses.append(ingress.get("ip") or ingress.get("hostname") or "")
+    return addresses
 
 
 def addresses_in(pool: Pool) -> Iterator[str]:

@@ -24,7 +24,10 @@ LARGEST = 300
 
 
 def ttl_seconds(nodes: int) -> int:
-    return next((seconds for limit, seconds in STEPS if nodes <= limit), LARGEST)
+    for limit, seconds in STEPS:
+        if nodes <= limit:
+            return seconds
+    return LARGEST
 
 
 class TTLController:

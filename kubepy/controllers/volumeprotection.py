@@ -59,7 +59,9 @@ class PVCProtectionController:
     def _pod_changed(self, event: WatchEvent) -> None:
         """Reconcile the claims of a pod that was deleted or shut down."""
         pod = cast("Pod | None", event.new or event.old)
-        if pod is None or (event.new is not None and not is_shut_down(pod)):
+        if pod is None:
+            return
+        if event.new is not None and not is_shut_down(pod):
             return
         for use in uses_of(pod):
             claim = self._claims.get(event.key.namespace, use.claim)

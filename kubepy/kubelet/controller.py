@@ -227,10 +227,11 @@ class Kubelet:
     def _draw(self, pod: Pod, purpose: str, low: float, high: float) -> float:
         """Draw a number of seconds for a pod; whole ones between whole ones."""
         subject = ("Pod", namespace_of(pod), name_of(pod), purpose)
-        digits = 0 if low.is_integer() and high.is_integer() else 3
-        return round(
-            low + (high - low) * self._client.ids.fraction(*subject, unseeded=uid_of(pod)), digits
-        )
+        fraction = self._client.ids.fraction(*subject, unseeded=uid_of(pod))
+        seconds = low + (high - low) * fraction
+        if low.is_integer() and high.is_integer():
+            return round(seconds, 0)
+        return round(seconds, 3)
 
     def sync(self, key: Key) -> None:
         if key.resource == NODES:
@@ -294,13 +295,13 @@ class Kubelet:
     def _admit(self, pod: Pod, node: Node) -> Rejection | None:
         """Return why the node does not admit a pod that names it. A node without a report admits
         everything."""
-        if is_scheduled(pod) or not (node.get("status") or {}).get("allocatable"):
+        status = node.get("status") or {}
+        if is_scheduled(pod) or not status.get("allocatable"):
             return None
-        others = (
-            other
-            for other in self._pods.at(self._informers.pods_on(name_of(node)))
-            if uid_of(other) != uid_of(pod) and not is_pod_terminal(other) and is_scheduled(other)
-        )
+        others: list[Pod] = []
+        for other in self._pods.at(self._informers.pods_on(name_of(node))):
+            if uid_of(other) != uid_of(pod) and not is_pod_terminal(other) and is_scheduled(other):
+                others.append(other)
         return rejection(pod, node, others)
 
     def _must_wait(self, key: Key, pod: Pod) -> bool:

@@ -248,7 +248,8 @@ def _waits_for_client(pod: Pod) -> bool:
     """Tell whether a pod is there for a client that attaches to it
     (``kubectl run -it --restart=Never``). Nobody can attach, so it ends as one whose client has
     gone."""
-    return any(container.get("stdinOnce") for container in pod["spec"]["containers"])
+    containers = pod["spec"]["containers"]
+    return any(container.get("stdinOnce") for container in containers)
 
 
 def _annotations_in_force(pod: Pod, node: Node, rules: Rules, is_job_pod: bool) -> dict[str, str]:

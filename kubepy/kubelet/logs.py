@@ -88,16 +88,17 @@ def validate_log_options(pod_name: str, options: LogOptions) -> None:
 
 def choose_container(pod: Pod, name: str) -> str:
     """Return the container that a request is about (``validateContainer``). Raises BadRequest."""
-    names = [
-        container["name"]
-        for field in _CONTAINERS
-        for container in cast("Object", pod["spec"]).get(field) or ()
-    ]
+    names: list[str] = []
+    for field in _CONTAINERS:
+        of_field = cast("Object", pod["spec"]).get(field) or ()
+        names += [container["name"] for container in of_field]
     if name and name not in names:
         raise errors.BadRequest(f"container {name} is not valid for pod {name_of(pod)}")
+    if name:
+        return name
     containers = pod["spec"].get("containers") or []
-    if name or len(containers) == 1:
-        return name or containers[0]["name"]
+    if len(containers) == 1:
+        return containers[0]["name"]
     raise errors.BadRequest(
         f"a container name must be specified for pod {name_of(pod)}, "
         f"choose one of: [{' '.join(names)}]"

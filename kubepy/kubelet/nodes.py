@@ -90,11 +90,11 @@ def register(node: Node, now: datetime) -> Node:
 
 def internal_ip(node: Node) -> str:
     """Return the first InternalIP of a node, or a default."""
-    addresses = (node.get("status") or {}).get("addresses") or ()
-    return next(
-        (address["address"] for address in addresses if address.get("type") == "InternalIP"),
-        HOST_IP,
-    )
+    status = node.get("status") or {}
+    for address in status.get("addresses") or ():
+        if address.get("type") == "InternalIP":
+            return address["address"]
+    return HOST_IP
 
 
 class PodAddresses:

@@ -61,11 +61,14 @@ def obstacles_of(
     }
 
     def obstacle(container: Container) -> Waiting | None:
+        waiting = invalid_image(container["image"])
+        if waiting is not None:
+            return waiting
         name = container["name"]
-        needs = config.get(name) if not _has_started(statuses.get(name)) else None
-        return invalid_image(container["image"]) or (
-            Waiting(CONFIG_ERROR, needs) if needs else None
-        )
+        message = config.get(name)
+        if not message or _has_started(statuses.get(name)):
+            return None
+        return Waiting(CONFIG_ERROR, message)
 
     for container in spec.get("initContainers") or ():
         has_started = _has_started(statuses.get(container["name"]))

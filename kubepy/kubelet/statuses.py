@@ -168,13 +168,15 @@ def container_status(
 
 def _status_before(pod: Pod, container: str) -> ContainerStatus:
     status = pod.get("status") or {}
-    statuses = [
+    statuses: list[ContainerStatus] = [
         *(status.get("containerStatuses") or ()),
         *(status.get("initContainerStatuses") or ()),
         *(status.get("ephemeralContainerStatuses") or ()),
     ]
-    missing: ContainerStatus = {}
-    return next((entry for entry in statuses if entry["name"] == container), missing)
+    for entry in statuses:
+        if entry["name"] == container:
+            return entry
+    return {}
 
 
 def _state(pod: Pod, container: Container, outcome: PodOutcome, time: str) -> ContainerState:

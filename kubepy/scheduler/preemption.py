@@ -72,13 +72,16 @@ def _why_not_eligible(cycle: CycleState, diagnosis: Diagnosis) -> str:
     pod = cycle.pod
     if pod.spec.get("preemptionPolicy") == "Never":
         return "not eligible due to preemptionPolicy=Never."
-    nominated = (pod.pod.get("status") or {}).get("nominatedNodeName", "")
+    status = pod.pod.get("status") or {}
+    nominated = status.get("nominatedNodeName", "")
     if not nominated or not diagnosis.status_of(nominated).resolvable:
         return ""
     node_info = cycle.handle.cache.get(nominated)
-    others = node_info.pods.values() if node_info is not None else ()
-    if any(other.priority < pod.priority and _is_being_preempted(other.pod) for other in others):
-        return "not eligible due to a terminating pod on the nominated node."
+    if node_info is None:
+        return ""
+    for other in node_info.pods.values():
+        if other.priority < pod.priority and _is_being_preempted(other.pod):
+            return "not eligible due to a terminating pod on the nominated node."
     return ""
 
 

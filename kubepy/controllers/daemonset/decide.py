@@ -127,9 +127,12 @@ def surplus_pods(
 def unscheduled_pods_without_node(state: DaemonSetState, nodes: Iterable[str]) -> list[str]:
     """Return the names of pods that wait for a node that is gone: no scheduler will ever bind them,
     and nothing else removes them (``getUnscheduledPodsWithoutNode``)."""
-    gone = [node for node in nodes if node not in state.nodes.placements]
-    pods = [pod for node in gone for pod in state.nodes.pods_on(node)]
-    return [pod.name for pod in pods if not pod.is_scheduled]
+    names: list[str] = []
+    for node in nodes:
+        if node not in state.nodes.placements:
+            pods = state.nodes.pods_on(node)
+            names += [pod.name for pod in pods if not pod.is_scheduled]
+    return names
 
 
 def delete_failed_pods(

@@ -58,10 +58,10 @@ def daemon_tolerations(pod_spec: PodSpec) -> list[Toleration]:
     An own one that differs only in its seconds keeps its place and loses them.
     """
 
-    def identity(
-        toleration: Mapping[str, Any],
-    ) -> tuple[str, ...]:  # the fields that Toleration.MatchToleration reads
-        return tuple(toleration.get(field, "") for field in ("key", "effect", "operator", "value"))
+    def identity(toleration: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the fields that ``Toleration.MatchToleration`` reads."""
+        fields = ("key", "effect", "operator", "value")
+        return tuple(toleration.get(field, "") for field in fields)
 
     tolerations = list(pod_spec.get("tolerations") or ())
     for key, effect in TOLERATED_ON_HOST_NETWORK if pod_spec.get("hostNetwork") else TOLERATED:

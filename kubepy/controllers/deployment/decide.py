@@ -209,7 +209,8 @@ def old_pods_running(state: DeploymentState) -> bool:
 
 
 def scale_down_old_replica_sets_for_recreate(state: DeploymentState) -> Sequence[Action]:
-    return [ScaleReplicaSet(old, 0) for old in sizes.active(state.old_replica_sets)]
+    active = sizes.active(state.old_replica_sets)
+    return [ScaleReplicaSet(replica_set, 0) for replica_set in active]
 
 
 def scale_up_new_replica_set_for_recreate(state: DeploymentState) -> Sequence[Action]:
@@ -354,7 +355,8 @@ def requeue_stuck_deployment(state: DeploymentState) -> Sequence[Action]:
 
 
 def _is_complete(state: DeploymentState) -> bool:
-    return status.is_complete(state.deployment, state.deployment.get("status") or {})
+    deployment_status = state.deployment.get("status") or {}
+    return status.is_complete(state.deployment, deployment_status)
 
 
 def _update_status(state: DeploymentState, new_status: DeploymentStatus) -> Sequence[Action]:

@@ -24,7 +24,8 @@ def replicas(obj: AnyObject) -> int:
 
 def count(obj: AnyObject, field: str) -> int:
     """Return a count in the status; 0 where it is left out."""
-    return int((obj.get("status") or {}).get(field, 0))
+    status = obj.get("status") or {}
+    return int(status.get(field, 0))
 
 
 def total(replica_sets: Iterable[ReplicaSet]) -> int:

@@ -109,8 +109,10 @@ def _first_failed_container(
 def match_success_policy(job: Job, succeeded: Indexes) -> int | None:
     """Return the position of the first rule of the success policy that is met, if any
     (``matchSuccessPolicy``)."""
-    rules = (job["spec"].get("successPolicy") or {}).get("rules") or []
-    for position, rule in enumerate(rules if succeeded else []):
+    if not succeeded:
+        return None
+    policy = job["spec"].get("successPolicy") or {}
+    for position, rule in enumerate(policy.get("rules") or []):
         if _is_met(rule, succeeded, job["spec"]["completions"]):
             return position
     return None

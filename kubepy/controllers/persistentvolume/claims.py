@@ -242,11 +242,13 @@ class ClaimController:
 
 def _became_available(old: PersistentVolume | None, new: PersistentVolume) -> bool:
     """Tell whether a volume can be bound now, or to other claims than before."""
-    if (new.get("status") or {}).get("phase") != "Available":
+    status = new.get("status") or {}
+    if status.get("phase") != "Available":
         return False
     if old is None or old["spec"] != new["spec"] or labels_of(old) != labels_of(new):
         return True
-    return bool((old.get("status") or {}).get("phase") != "Available")
+    old_status = old.get("status") or {}
+    return bool(old_status.get("phase") != "Available")
 
 
 def _is_unbound(claim: PersistentVolumeClaim) -> bool:

@@ -165,13 +165,17 @@ def amount_of(usage: Mapping[str, Usage], resource: str, container: str) -> int 
     """Return thousandths; None where the container, or one of all containers, has no amount of the
     resource."""
     used = [usage.get(container, {})] if container else list(usage.values())
-    if not all(resource in amounts for amounts in used):
-        return None
-    return sum(amounts[resource].milli_value() for amounts in used)
+    total = 0
+    for amounts in used:
+        if resource not in amounts:
+            return None
+        total += amounts[resource].milli_value()
+    return total
 
 
 def _quantity(resource: str, milli: int) -> str:
-    return str(Quantity.of_milli(milli, BINARY_SI if resource == "memory" else DECIMAL_SI))
+    form = BINARY_SI if resource == "memory" else DECIMAL_SI
+    return str(Quantity.of_milli(milli, form))
 
 
 # --- metrics of adapters --------------------------------------------------------------------------

@@ -249,8 +249,11 @@ def calculate_requests(pods: Iterable[Pod], container: str, resource: str) -> Va
 
 
 def is_pod_level_requests_set(pod: Pod) -> bool:
-    requests = (pod["spec"].get("resources") or {}).get("requests") or {}
-    return any(name in MEASURED or name.startswith("hugepages-") for name in requests)
+    resources = pod["spec"].get("resources") or {}
+    for name in resources.get("requests") or {}:
+        if name in MEASURED or name.startswith("hugepages-"):
+            return True
+    return False
 
 
 def calculate_pod_level_request(pod: Pod, resource: str) -> int:

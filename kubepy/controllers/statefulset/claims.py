@@ -104,7 +104,8 @@ def has_unexpected_controller(
 
 
 def _is_owned_by(claim: PersistentVolumeClaim, owner: AnyObject) -> bool:
-    return any(reference["uid"] == uid_of(owner) for reference in owner_references(claim))
+    uid = uid_of(owner)
+    return any(reference["uid"] == uid for reference in owner_references(claim))
 
 
 def _policy_owner(stateful_set: StatefulSet, pod: AnyObject, in_range: bool) -> AnyObject | None:

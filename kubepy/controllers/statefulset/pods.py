@@ -108,7 +108,8 @@ def ordinal_of(pod: Pod) -> int:
 
 
 def start_ordinal(stateful_set: StatefulSet) -> int:
-    return int((stateful_set["spec"].get("ordinals") or {}).get("start", 0))
+    ordinals = stateful_set["spec"].get("ordinals") or {}
+    return int(ordinals.get("start", 0))
 
 
 def ordinals(stateful_set: StatefulSet) -> range:
@@ -136,12 +137,14 @@ def is_ordered(stateful_set: StatefulSet) -> bool:
 
 
 def is_rolling(stateful_set: StatefulSet) -> bool:
-    return (stateful_set["spec"].get("updateStrategy") or {}).get("type") == "RollingUpdate"
+    strategy = stateful_set["spec"].get("updateStrategy") or {}
+    return strategy.get("type") == "RollingUpdate"
 
 
 def partition(stateful_set: StatefulSet) -> int:
     strategy = stateful_set["spec"].get("updateStrategy") or {}
-    return int((strategy.get("rollingUpdate") or {}).get("partition", 0))
+    rolling_update = strategy.get("rollingUpdate") or {}
+    return int(rolling_update.get("partition", 0))
 
 
 # --- new pods -------------------------------------------------------------------------------------

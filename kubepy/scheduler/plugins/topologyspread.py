@@ -58,10 +58,13 @@ class Constraint(NamedTuple):
 
     def includes_all(self, pod: PodInfo) -> bool:
         """Tell whether this pod's domains count every node."""
-        restricted = pod.spec.get("nodeSelector") or required_node_selector(pod.spec) is not None
         if self.honor_taints:
             return False
-        return not (self.honor_affinity and restricted)
+        if not self.honor_affinity:
+            return True
+        if pod.spec.get("nodeSelector"):
+            return False
+        return required_node_selector(pod.spec) is None
 
     def includes(self, pod: PodInfo, node: Node) -> bool:
         """Tell whether this pod's domains count the node."""

@@ -137,7 +137,8 @@ def _is_claim_of(pod: PodInfo, claim: AnyObject) -> bool:
     """Tell whether the pod mounts the claim, by its name."""
     if namespace_of(claim) != pod.namespace:
         return False
-    return any(use.claim == name_of(claim) for use in uses_of(pod.pod))
+    name = name_of(claim)
+    return any(use.claim == name for use in uses_of(pod.pod))
 
 
 def _why_unusable(pod: PodInfo, use: Use, claim: PersistentVolumeClaim | None) -> str:

@@ -220,4 +220,6 @@ def parse_time(text: str) -> datetime:
 def parse_optional_time(text: str | None) -> datetime:
     """Parse the time of a field that may be empty; without one return Go's zero time, which is long
     ago."""
-    return parse_time(text) if text else ZERO_TIME
+    if text:
+        return parse_time(text)
+    return ZERO_TIME

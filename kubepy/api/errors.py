@@ -358,7 +358,9 @@ WHOLE_OBJECT = "[]"  # the path of an error about no field in particular: ``fiel
 
 
 def _detailed(head: str, detail: str) -> str:
-    return f"{head}: {detail}" if detail else head
+    if detail:
+        return f"{head}: {detail}"
+    return head
 
 
 def required(path: str, detail: str = "") -> FieldError:

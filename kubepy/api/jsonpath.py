@@ -297,7 +297,9 @@ def _index(text: str) -> int | None:
     if number == "-":
         raise JSONPathError("array index - is not a number")
     try:
-        return atoi(number) if number else None
+        if number:
+            return atoi(number)
+        return None
     except NumberError:
         raise JSONPathError(f"array index {number} is not a number") from None
 
@@ -394,7 +396,9 @@ def print_value(value: Any) -> str:
     """Print a value: maps and lists as JSON, None as ``null``."""
     if isinstance(value, (dict, list)):
         return to_json(value)
-    return "null" if value is None else format_value(value)
+    if value is None:
+        return "null"
+    return format_value(value)
 
 
 class _Failure(JSONPathError):
@@ -558,7 +562,9 @@ def _children(value: Any) -> Values:
         return [value[key] for key in sorted(value)]
     if isinstance(value, str):
         return list(value.encode())
-    return value if isinstance(value, list) else []
+    if isinstance(value, list):
+        return value
+    return []
 
 
 def _descend(values: Values) -> Values:

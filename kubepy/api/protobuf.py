@@ -607,12 +607,16 @@ def _moment(message: Object, microseconds: int = 0) -> datetime | None:
 
 def _time_from(message: Object) -> str | None:
     moment = _moment(message)
-    return format_time(moment) if moment else None
+    if moment:
+        return format_time(moment)
+    return None
 
 
 def _micro_time_from(message: Object) -> str | None:
     moment = _moment(message, int(message.get("nanos", 0) / 1000))
-    return format_micro_time(moment) if moment else None
+    if moment:
+        return format_micro_time(moment)
+    return None
 
 
 def _timestamp(text: str | None) -> Object:

@@ -252,7 +252,9 @@ def apply_one(factory: Factory, info: Info, request: ApplyRequest) -> str:
     patched = patch_to(factory, info, current, modified_configuration(manifest), request)
     info.refresh(patched.object)
     warn_if_deleting(factory, info)
-    return "configured" if patched.patch else "unchanged"
+    if patched.patch:
+        return "configured"
+    return "unchanged"
 
 
 def _create(factory: Factory, info: Info, manifest: Object, request: ApplyRequest) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list, status_of
 from kubepy.apiserver.request import UpdateOptions
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.builder import Builder
@@ -135,7 +135,7 @@ def add_condition_if_needed(
     """
     with factory.client.joined():
         request = factory.client.get(RESOURCE, info.name)
-        conditions = (request.get("status") or {}).get("conditions") or []
+        conditions = nested_list(request, "status", "conditions")
         types = [present["type"] for present in conditions]
         if condition.opposite in types:
             raise CliError(
@@ -155,7 +155,7 @@ def add_condition_if_needed(
                     "lastTransitionTime": None,
                 },
             ]
-        changed = {**request, "status": {**(request.get("status") or {}), "conditions": conditions}}
+        changed = {**request, "status": {**status_of(request), "conditions": conditions}}
         return factory.client.update(
             RESOURCE, changed, subresource="approval", options=UpdateOptions(field_manager=UNNAMED)
         )

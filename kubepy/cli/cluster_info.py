@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.cli.errors import NO_CONTAINERS, CliError
 from kubepy.cli.runtime.command import command, ticking
 from kubepy.cli.runtime.factory import Factory
@@ -113,7 +113,7 @@ def dump(factory: Factory, options: DumpOptions) -> None:
             ):
                 pod_name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
                 for container in [
-                    *(pod["spec"].get("initContainers") or ()),
+                    *nested_list(pod["spec"], "initContainers"),
                     *pod["spec"]["containers"],
                 ]:
                     factory.print(

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import click
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError, UnprefixedError, is_expected, unless_missing
 from kubepy.cli.names import KUBECTL, KUBEPY, renamed
@@ -666,7 +666,9 @@ def named(options: Options) -> tuple[str, str] | None:
     if args and "/" in args[0]:
         kind, _, name = args[0].partition("/")
         return kind, name
-    return (args[0], args[1]) if len(args) > 1 else None
+    if len(args) > 1:
+        return (args[0], args[1])
+    return None
 
 
 def _named_object(factory: Factory, options: Options) -> tuple[Resource, Object] | None:
@@ -677,7 +679,9 @@ def _named_object(factory: Factory, options: Options) -> tuple[Resource, Object]
     obj = unless_missing(
         factory.client.get, resource.key, kind_and_name[1], namespace=factory.namespace
     )
-    return None if obj is None else (resource, obj)
+    if obj is None:
+        return None
+    return (resource, obj)
 
 
 def _containers(factory: Factory, options: Options) -> list[Object]:
@@ -701,7 +705,7 @@ def variables(factory: Factory, options: Options) -> list[str]:
         dict.fromkeys(
             variable["name"]
             for container in _containers(factory, options)
-            for variable in container.get("env") or ()
+            for variable in nested_list(container, "env")
         )
     )
 

@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from kubepy.api.meta import nested_map
 from kubepy.cli.errors import CliError, os_error_text, raise_all
 from kubepy.cli.files import read_bytes
 from kubepy.cli.runtime import kubeconfig
@@ -525,7 +526,7 @@ def _changed_user(user: Entry, options: SetCredentialsOptions) -> Entry:
     for flag in ("client-certificate", "client-key"):
         if options.changed(flag):
             values |= _file_entry(flag, options)
-    old_provider: Entry = user.get("auth-provider") or {}
+    old_provider: Entry = nested_map(user, "auth-provider")
     provider = options.auth_provider or old_provider.get("name", "")
     values["auth-provider"] = None
     if provider:  # another provider starts without arguments

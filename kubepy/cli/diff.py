@@ -13,7 +13,7 @@ import shutil
 import subprocess
 from typing import IO, Any
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_map
 from kubepy.apiserver.request import APPLY_PATCH, CreateOptions, DeleteOptions, Patch, PatchOptions
 from kubepy.cli.apply import Visited, allowed_kinds, prunable
 from kubepy.cli.apply_patching import ApplyRequest, patch_to, warn_if_deleting
@@ -202,11 +202,13 @@ def masked(before: Object | None, after: Object | None) -> tuple[Object | None, 
 
 
 def data_of(obj: Object | None) -> dict[str, Any]:
-    return (obj or {}).get("data") or {}
+    return nested_map(obj or {}, "data")
 
 
 def _with_data(obj: Object | None, data: dict[str, str]) -> Object | None:
-    return {**obj, "data": data} if obj and data else obj
+    if obj and data:
+        return {**obj, "data": data}
+    return obj
 
 
 # --- files ----------------------------------------------------------------------------------------

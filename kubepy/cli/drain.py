@@ -23,6 +23,7 @@ from kubepy.api.meta import (
     is_being_deleted,
     name_of,
     namespace_of,
+    nested_list,
     uid_of,
 )
 from kubepy.api.objects.pods import is_pod_terminal
@@ -326,7 +327,7 @@ def filter_pod(
         return PodDeleteStatus(False)
     if is_terminal:
         return PodDeleteStatus(True)
-    has_local_storage = any("emptyDir" in volume for volume in pod["spec"].get("volumes") or [])
+    has_local_storage = any("emptyDir" in volume for volume in nested_list(pod["spec"], "volumes"))
     if has_local_storage and not options.delete_emptydir_data:
         return PodDeleteStatus(
             False, error="Pods with local storage (use --delete-emptydir-data to override)"

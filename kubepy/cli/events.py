@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from kubepy.api.clock import parse_time
-from kubepy.api.meta import Object, namespace_of
+from kubepy.api.meta import Object, namespace_of, nested_map
 from kubepy.cli.errors import CliError, UnprefixedError
 from kubepy.cli.runtime.builder import warn_of_short_name
 from kubepy.cli.runtime.command import command, ticking
@@ -114,9 +114,11 @@ def _listed(factory: Factory, options: EventsOptions, subject: str) -> list[Obje
 
 def event_time(event: Object) -> datetime:
     """Return the time when an event was seen last, by which events are sorted."""
-    series = event.get("series") or {}
+    series = nested_map(event, "series")
     time = series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime")
-    return parse_time(time) if time else NEVER
+    if time:
+        return parse_time(time)
+    return NEVER
 
 
 class EventPrinter:
@@ -151,7 +153,7 @@ class EventPrinter:
 def row(event: Object, now: datetime, *, with_namespace: bool) -> str:
     """Return the cells of an event, separated by tabs; a message of several lines keeps them
     all."""
-    subject = event.get("involvedObject") or {}
+    subject = nested_map(event, "involvedObject")
     cells = [
         describe_writer.event_age(event, now),
         event.get("type", ""),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.api.meta import Object, labels_of
+from kubepy.api.meta import Object, labels_of, nested_list
 from kubepy.apiserver.request import CreateOptions
 from kubepy.cli.create.objects import metadata
 from kubepy.cli.create.service_objects import DNS1035_LENGTH, ServiceSettings, parse_pairs, service
@@ -199,7 +199,7 @@ def _match_labels(obj: Object) -> dict[str, str]:
     if expressions := selector.get("matchExpressions"):
         shown = " ".join(
             "{{Key:{} Operator:{} Values:[{}]}}".format(
-                entry["key"], entry["operator"], " ".join(entry.get("values") or ())
+                entry["key"], entry["operator"], " ".join(nested_list(entry, "values"))
             )
             for entry in expressions
         )
@@ -211,13 +211,13 @@ def protocols_of(obj: Object) -> dict[str, list[str]]:
     """Return the ports of an object, in its order, each with its protocols."""
     spec = obj["spec"]
     if obj["kind"] == "Service":
-        pairs = [(port["port"], port.get("protocol")) for port in spec.get("ports") or ()]
+        pairs = [(port["port"], port.get("protocol")) for port in nested_list(spec, "ports")]
     else:
         pod = spec if obj["kind"] == "Pod" else spec["template"]["spec"]
         pairs = [
             (port["containerPort"], port.get("protocol"))
-            for container in pod.get("containers") or ()
-            for port in container.get("ports") or ()
+            for container in nested_list(pod, "containers")
+            for port in nested_list(container, "ports")
         ]
     protocols: dict[str, list[str]] = {}
     for port, protocol in pairs:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from kubepy import klog
 from kubepy.api.clock import Clock
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.api.values.goformat import json_type_name
 from kubepy.cli.errors import CliError, UnprefixedError, os_error_text
 from kubepy.cli.files import read_string
@@ -182,14 +182,14 @@ def log(factory: Factory, verbosity: int, text: str) -> None:
 def validate(preference: Object) -> None:
     """Raise CliError for preferences that cannot be used."""
     names = set()
-    for alias in preference.get("aliases") or ():
+    for alias in nested_list(preference, "aliases"):
         if not re.fullmatch("[a-zA-Z]+", alias.get("name") or ""):
             raise CliError("invalid alias name, can only include alphabetical characters")
         validate_options(alias)
         if alias["name"] in names:
             raise CliError(f"duplicate alias name {alias['name']}")
         names.add(alias["name"])
-    for default in preference.get("defaults") or ():
+    for default in nested_list(preference, "defaults"):
         validate_options(default)
     validate_policy(
         preference.get("credentialPluginPolicy") or "", preference.get("credentialPluginAllowlist")
@@ -197,7 +197,7 @@ def validate(preference: Object) -> None:
 
 
 def validate_options(entry: Object) -> None:
-    for option in entry.get("options") or ():
+    for option in nested_list(entry, "options"):
         if (option.get("name") or "").startswith("-"):
             raise CliError(f"flag name {option['name']} should be in long form without dashes")
 
@@ -296,7 +296,9 @@ def verbosity_of(words: Sequence[str]) -> int:
     """Return the value of ``-v`` before the words are read (``GetLogVerbosity``)."""
     text = " ".join(words).partition(" -- ")[0]
     match = re.search(r"(?:^| )--?v[= ]?(\d+)", text)
-    return int(match.group(1)) if match else 0
+    if match:
+        return int(match.group(1))
+    return 0
 
 
 def with_alias(root: Command, preference: Object, words: list[str], factory: Factory) -> list[str]:
@@ -304,7 +306,7 @@ def with_alias(root: Command, preference: Object, words: list[str], factory: Fac
     alias = next(
         (
             alias
-            for alias in preference.get("aliases") or ()
+            for alias in nested_list(preference, "aliases")
             if position is not None and alias["name"] == words[position]
         ),
         None,
@@ -318,7 +320,7 @@ def with_alias(root: Command, preference: Object, words: list[str], factory: Fac
             f"command {quote(target)} not found to set alias {quote(alias['name'])}: "
             f"[{' '.join(target.split())}]"
         )
-    defaults = preference.get("defaults") or ()
+    defaults = nested_list(preference, "defaults")
     if any((default.get("command") or "").split()[:1] == [alias["name"]] for default in defaults):
         raise CliError(f"alias {alias['name']} can not be overridden")
     flags = new_flags(named, alias, words, f"invalid alias flag {{}} in alias {factory.program}")
@@ -326,9 +328,9 @@ def with_alias(root: Command, preference: Object, words: list[str], factory: Fac
         *words[:position],
         *target.split(),
         *flags,
-        *(alias.get("prependArgs") or ()),
+        *nested_list(alias, "prependArgs"),
         *words[position + 1 :],
-        *(alias.get("appendArgs") or ()),
+        *nested_list(alias, "appendArgs"),
     ]
 
 
@@ -336,7 +338,7 @@ def with_defaults(
     root: Command, preference: Object, words: list[str], factory: Factory, named: NamedCommand
 ) -> list[str]:
     flags: list[str] = []
-    for default in preference.get("defaults") or ():
+    for default in nested_list(preference, "defaults"):
         text = default.get("command") or ""
         other = find(root, text.split())
         if other is None:
@@ -351,7 +353,7 @@ def new_flags(named: NamedCommand, entry: Object, words: Sequence[str], unknown:
     Raises CliError."""
     flags = {flag.long: flag for flag in (*GLOBAL_FLAGS, *named.command.flags)}
     words_of_options = []
-    for option in entry.get("options") or ():
+    for option in nested_list(entry, "options"):
         name = option.get("name") or ""
         value = option.get("default") or ""
         if (flag := flags.get(name)) is None:

@@ -10,7 +10,15 @@ from typing import Any, NamedTuple, cast
 
 from kubepy.api.clock import parse_optional_time, parse_time
 from kubepy.api.errors import NotFound, Status
-from kubepy.api.meta import Object, annotations_of, name_of, namespace_of
+from kubepy.api.meta import (
+    Object,
+    annotations_of,
+    name_of,
+    namespace_of,
+    nested_list,
+    spec_of,
+    status_of,
+)
 from kubepy.api.objects.pods import get_condition, is_pod_ready
 from kubepy.api.scheme import Resource
 from kubepy.api.selectors import from_label_selector, from_set
@@ -151,7 +159,9 @@ def _subject(options: LogsOptions) -> str:
         if options.container:
             raise CliError("only one of -c or an inline [CONTAINER] arg is allowed")
         options.container = args[1]
-    return args[0] if args else ""
+    if args:
+        return args[0]
+    return ""
 
 
 def _since_time(options: LogsOptions) -> datetime | None:
@@ -160,7 +170,9 @@ def _since_time(options: LogsOptions) -> datetime | None:
         moment = decode_time(options.since_time) if options.since_time else None
     except DecodeError as error:
         raise CliError(str(error)) from None
-    return parse_time(moment) if moment else None
+    if moment:
+        return parse_time(moment)
+    return None
 
 
 def _log_options(options: LogsOptions, since_time: datetime | None) -> LogOptions:
@@ -224,7 +236,7 @@ def _pods(factory: Factory, options: LogsOptions, subject: str) -> list[Object]:
 
 def _selector_of(resource: Resource, obj: Object) -> str:
     """Return the selector of an object's pods (``SelectorsForObject``). Raises CliError."""
-    selector = (obj.get("spec") or {}).get("selector")
+    selector = spec_of(obj).get("selector")
     if resource.key in ("services", "replicationcontrollers"):
         if not selector:
             raise CliError(
@@ -256,11 +268,12 @@ def _chosen(
 
 def _by_logging(pod: Object) -> tuple[Any, ...]:
     """Return a key by which pods with much to say come first (``podutils.ByLogging``)."""
-    status = pod.get("status") or {}
+    status = status_of(pod)
     ready = is_pod_ready(pod)
     since = (get_condition(pod, "Ready") or {}).get("lastTransitionTime") if ready else None
     restarts = max(
-        (entry.get("restartCount", 0) for entry in status.get("containerStatuses") or ()), default=0
+        (entry.get("restartCount", 0) for entry in nested_list(status, "containerStatuses")),
+        default=0,
     )
     far = datetime.max.replace(tzinfo=UTC)
     return (

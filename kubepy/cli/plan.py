@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import IO, TYPE_CHECKING, Any, cast
 
+from kubepy.api.meta import nested_map
 from kubepy.api.objects.outcomes import NO_TIME, parse_length
 from kubepy.api.objects.usage import AnnotationError
 from kubepy.api.values.goformat import parse_span
@@ -413,7 +414,7 @@ def settings_of(
     :param number: that of the run; the first has the cluster's own seed.
     """
     times = {"readyAfter": options.ready_after, "stopsAfter": options.stops_after}
-    present: Mapping[str, Any] = cluster.store.settings().get("kubelet") or {}
+    present: Mapping[str, Any] = nested_map(cluster.store.settings(), "kubelet")
     settings: dict[str, Any] = {}
     if any(times.values()):
         settings["kubelet"] = {**present, **{name: text for name, text in times.items() if text}}

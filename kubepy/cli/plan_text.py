@@ -179,7 +179,9 @@ class PlanText:
         lines = [
             self._paint(shortened(line, self._width), Colour.DIM) for line in text.splitlines()
         ]
-        return [*lines, ""] if lines else []
+        if lines:
+            return [*lines, ""]
+        return []
 
     def lines(self) -> list[str]:
         """Return the waves, the workloads and the end."""

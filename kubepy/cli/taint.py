@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 from typing import NamedTuple
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.errors import CliError, UnprefixedError, raise_all
 from kubepy.cli.runtime.builder import Builder
@@ -141,7 +141,7 @@ def _taint_node(
     validation: str,
 ) -> None:
     changed = change_taints(
-        info.name, info.content.get("spec", {}).get("taints") or [], changes, options.overwrite
+        info.name, nested_list(info.content.get("spec", {}), "taints"), changes, options.overwrite
     )
     raise_all(CliError(error) for error in changed.errors)
     node = copy.deepcopy(info.content)

@@ -551,7 +551,9 @@ class TimelineText:
         if self._columns.most > 1:
             parts.append(f"a column is up to {self._columns.most} moments")
         lines = [self._paint(line, Colour.DIM) for line in filled(parts, "   ", self._width)]
-        return ["", *lines] if lines else []
+        if lines:
+            return ["", *lines]
+        return []
 
 
 def _bound_facts(worst: Extremes, sizes: int) -> Iterator[str]:
@@ -611,4 +613,6 @@ def _sign_of_legend(sign: str) -> str:
     """Return the sign that stands for another one in the legend: one letter for all revisions."""
     if sign in MEANINGS:
         return sign
-    return "A" if sign.isupper() else "a"
+    if sign.isupper():
+        return "A"
+    return "a"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kubepy.api.clock import parse_time
-from kubepy.api.meta import Object, name_of, namespace_of
+from kubepy.api.meta import Object, name_of, namespace_of, status_of
 from kubepy.api.values.quantity import Quantity
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import command, ticking
@@ -58,7 +58,9 @@ class TopOptions(SelectorOptions):
             self.usage_error(usage)
         if self.sort_by not in ("", "cpu", "memory"):
             raise CliError("--sort-by accepts only cpu or memory")
-        return self.args[0] if self.args else ""
+        if self.args:
+            return self.args[0]
+        return ""
 
 
 class TopPodOptions(TopOptions, AllNamespacesOptions, FieldSelectorOptions):
@@ -297,9 +299,7 @@ def print_nodes(
     factory: Factory, options: TopNodeOptions, metrics: Iterable[Object], nodes: Iterable[Object]
 ) -> None:
     field = "capacity" if options.show_capacity else "allocatable"
-    available = {
-        name_of(node): parsed((node.get("status") or {}).get(field) or {}) for node in nodes
-    }
+    available = {name_of(node): parsed(status_of(node).get(field) or {}) for node in nodes}
     rows = sorted(
         (UsageRow((name_of(entry),), parsed(entry["usage"])) for entry in metrics),
         key=lambda row: sort_key(row, options.sort_by),

@@ -276,7 +276,9 @@ def command_line(program: str, words: tuple[str, ...]) -> str:
 
 def marked(kind: str) -> str:
     """Return what is said of a remedy that is more, or less, than what an operator does."""
-    return f", {MARKS[kind]}" if kind in MARKS else ""
+    if kind in MARKS:
+        return f", {MARKS[kind]}"
+    return ""
 
 
 def wrapped(text: str, further: str = "", first: str = "") -> list[str]:

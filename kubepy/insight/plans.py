@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kubepy.api.clock import format_exact_time
-from kubepy.api.meta import Object, controller_of, is_being_deleted, name_of, uid_of
+from kubepy.api.meta import Object, controller_of, is_being_deleted, name_of, status_of, uid_of
 from kubepy.api.objects.pods import get_condition, phase_of
 from kubepy.api.values.goformat import format_duration
 from kubepy.apiserver.cluster import LocalCluster
@@ -274,7 +274,7 @@ def has_ended(obj: Object) -> bool:
     """Return whether a workload does nothing any more: a Job or pod that has failed, a CronJob
     between two starts."""
     if obj["kind"] == "CronJob":
-        return not (obj.get("status") or {}).get("active")
+        return not status_of(obj).get("active")
     return phase_of(obj) == "Failed" or (
         obj["kind"] == "Job" and (get_condition(obj, "Failed") or {}).get("status") == "True"
     )

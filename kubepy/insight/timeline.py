@@ -619,8 +619,12 @@ def action_before(pod: PodView) -> str:
             return TERMINATING
         return pod.phase.lower()
     if pod.is_ready or pod.reason:
-        return READY if pod.is_ready else "waiting"
-    return "scheduled" if pod.node else CREATED
+        if pod.is_ready:
+            return READY
+        return "waiting"
+    if pod.node:
+        return "scheduled"
+    return CREATED
 
 
 def owner_key(key: Key, seen: Any) -> Key | None:

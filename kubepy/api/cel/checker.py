@@ -288,7 +288,9 @@ class _Checker(NodeVisitor[Variables, Type]):
             return self._fail(
                 node.at, f"found no matching overload for '_?_:_' applied to '({shown})'"
             )
-        return no if yes in (DYN, NULL) else yes
+        if yes in (DYN, NULL):
+            return no
+        return yes
 
     def _index(self, node: CallExpr, args: list[Type]) -> Type:
         container, index = args

@@ -95,7 +95,9 @@ class Estimate(NamedTuple):
 
     @property
     def any_size(self) -> Range:
-        return ANY_SIZE if self.size is None else self.size
+        if self.size is None:
+            return ANY_SIZE
+        return self.size
 
 
 class Local(NamedTuple):
@@ -162,7 +164,9 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
         size = self._sizes.size_of(shape, type)
         if size is None and _is_scalar(type):
             size = _ONE
-        return otherwise if size is None else size
+        if size is None:
+            return otherwise
+        return size
 
     def _result(
         self, cost: Range, node: Node, size: Range | None = None, entry: EntrySizes | None = None
@@ -358,7 +362,9 @@ def _union(ranges: Iterable[Range]) -> Range:
     union = _NOTHING_YET
     for range_ in ranges:
         union = union.union(range_)
-    return fixed(0) if union is _NOTHING_YET else union
+    if union is _NOTHING_YET:
+        return fixed(0)
+    return union
 
 
 class _Loop(NamedTuple):
@@ -550,7 +556,9 @@ def _sorting(size: Range, kinds: Sequence[str]) -> _CallEstimate:
     )
     if not kinds or kinds[0] == "dyn":
         return plain._replace(cost=plain.cost.union(texts.cost))
-    return texts if kinds[0] in _TEXTS else plain
+    if kinds[0] in _TEXTS:
+        return texts
+    return plain
 
 
 def _allocation(size: Range, factor: float) -> _CallEstimate:

@@ -82,7 +82,9 @@ def dotted(node: Node) -> str:
         return node.name
     if isinstance(node, Select) and not node.test and not node.optional:
         outer = dotted(node.operand)
-        return f"{outer}.{node.field}" if outer else ""
+        if outer:
+            return f"{outer}.{node.field}"
+        return ""
     return ""
 
 
@@ -149,7 +151,9 @@ def _selected(node: Select, scope: Scope, tracker: CostTracker, base: int) -> An
     is_optional = node.optional
     if isinstance(value, OptionalValue):
         if not value.has_value:
-            return False if node.test else NONE
+            if node.test:
+                return False
+            return NONE
         is_optional = True
         value = value.value
     tracker.cost += 1

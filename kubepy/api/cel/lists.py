@@ -196,9 +196,13 @@ def _value(value: OptionalValue) -> Any:
 
 @overload("optional<A>.orValue(A) -> A")
 def _or_value(value: OptionalValue, otherwise: Any) -> Any:
-    return value.value if value.has_value else otherwise
+    if value.has_value:
+        return value.value
+    return otherwise
 
 
 @overload("optional<A>.or(optional<A>) -> optional<A>")
 def _or(value: OptionalValue, otherwise: OptionalValue) -> OptionalValue:
-    return value if value.has_value else otherwise
+    if value.has_value:
+        return value
+    return otherwise

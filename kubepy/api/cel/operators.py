@@ -336,7 +336,9 @@ def _number(parse: Callable[[str], Any], value: Any, kind: str) -> Any:
 )
 def to_string(value: Any) -> str:
     if isinstance(value, bool):
-        return "true" if value else "false"
+        if value:
+            return "true"
+        return "false"
     if isinstance(value, float):
         return format_float(value)
     if isinstance(value, bytes):

@@ -106,7 +106,9 @@ def type_of_schema(schema: Schema, *, is_root: bool = False) -> Type | None:
     match schema.get("type"):
         case "array":
             item = type_of_schema(schema.get("items") or {})
-            return None if item is None else list_of(item)
+            if item is None:
+                return None
+            return list_of(item)
         case "object" if isinstance(others := schema.get("additionalProperties"), Mapping):
             value = type_of_schema(others)
             if value is None:

@@ -102,4 +102,6 @@ def _text(schema: Schema) -> Shape:
 
 def _limit(schema: Schema, name: str, otherwise: int) -> int:
     limit: int | None = schema.get(name)
-    return otherwise if limit is None else max(limit, 0)
+    if limit is None:
+        return otherwise
+    return max(limit, 0)

@@ -68,4 +68,6 @@ def revision_of(obj: AnyObject) -> int:
     """Return the revision in an object's annotation, 0 without one. Raises NumberError if it is not
     a number."""
     text = annotations_of(obj).get(REVISION)
-    return parse_int(text) if text else 0
+    if text:
+        return parse_int(text)
+    return 0

@@ -62,7 +62,9 @@ def down_until(node: AnyObject) -> datetime | None:
     counts for nothing."""
     text = annotations_of(node).get(DOWN_UNTIL)
     try:
-        return parse_time(text) if text else None
+        if text:
+            return parse_time(text)
+        return None
     except ValueError:
         return None
 

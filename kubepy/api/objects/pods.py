@@ -69,7 +69,9 @@ def pod_ready_time(pod: AnyObject) -> datetime | None:
     if condition is None or condition.get("status") != "True":
         return None
     time = condition.get("lastTransitionTime")
-    return parse_time(time) if time else None
+    if time:
+        return parse_time(time)
+    return None
 
 
 def is_pod_available(pod: AnyObject, min_ready_seconds: int, now: datetime) -> bool:

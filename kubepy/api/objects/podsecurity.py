@@ -172,7 +172,9 @@ def _quoted(names: Iterable[str]) -> str:
 
 
 def _some(word: str, count: int, plural: str = "") -> str:
-    return word if count == 1 else plural or f"{word}s"
+    if count == 1:
+        return word
+    return plural or f"{word}s"
 
 
 def _named(names: list[str]) -> str:
@@ -275,7 +277,9 @@ def _host_ports(pod: CheckedPod) -> Violation | None:
         f"{_named(bad)} {_some('uses', len(bad), 'use')} {_some('hostPort', len(used))} "
         f"{', '.join(used)}"
     )
-    return Violation("hostPort", detail) if bad else None
+    if bad:
+        return Violation("hostPort", detail)
+    return None
 
 
 @_check(lambda level, minor: minor >= 34)
@@ -330,7 +334,9 @@ def _changed_proc_mount(pod: CheckedPod) -> Violation | None:
     bad = _containers_where(pod, lambda container: mount(container) != "Default")
     mounts = sorted({mount(container) for container in pod.containers} - {"Default"})
     detail = f"{_named(bad)} must not set securityContext.procMount to {_quoted(mounts)}"
-    return Violation("procMount", detail) if bad else None
+    if bad:
+        return Violation("procMount", detail)
+    return None
 
 
 @_check()

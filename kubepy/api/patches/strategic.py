@@ -258,7 +258,9 @@ def _apply_element_directives(original: List, patch: List, merge_key: str) -> tu
             raise PatchError("merging lists cannot yet be specified in the patch")
         else:
             raise _unknown_directive(element)
-    return (plain, []) if replace else (original, plain)
+    if replace:
+        return (plain, [])
+    return (original, plain)
 
 
 def _merge_ordered_lists(original: Object, patch: Object, schema: Schema, applying: bool) -> None:
@@ -294,4 +296,6 @@ def _list_at(obj: Object, name: str) -> List | None:
     value = obj.get(name, [])
     if not isinstance(value, list):
         raise bad_argument(_SLICE, value)
-    return value if name in obj else None
+    if name in obj:
+        return value
+    return None

@@ -58,7 +58,9 @@ def _schema_of(schema: Schema, key: str) -> Schema | None:
         return field
     if not others:
         return None
-    return others if isinstance(others, dict) else {}
+    if isinstance(others, dict):
+        return others
+    return {}
 
 
 def drop_nulls(schema: Schema, value: Any) -> None:

@@ -85,7 +85,9 @@ def _check_all(schema: Schema, value: Any, path: str, old: Any) -> Outcome:
 def types_of(schema: Schema) -> tuple[str, ...]:
     if schema.get(INT_OR_STRING):
         return ("integer", "string")
-    return (schema["type"],) if schema.get("type") else ()
+    if schema.get("type"):
+        return (schema["type"],)
+    return ()
 
 
 def _wrong_type(schema: Schema, value: Any, path: str) -> tuple[FieldError, ...]:
@@ -116,7 +118,9 @@ def _format_of(schema: Schema) -> str:
     name: str = schema.get("format", "")
     types = types_of(schema)
     if types in ((), ("string",)):
-        return name if formats.supports(name) else ""
+        if formats.supports(name):
+            return name
+        return ""
     if name in _NUMBER_FORMATS.get(types[0], ()) and len(types) == 1:
         return name
     return ""

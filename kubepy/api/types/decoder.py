@@ -280,7 +280,9 @@ def kind_of(type_name: str) -> str:
     if table.is_struct(type_name):
         return "struct"
     under = table.underlying(type_name)
-    return type_name if under is None else kind_of(under)
+    if under is None:
+        return type_name
+    return kind_of(under)
 
 
 def drop_of(field: table.Field) -> int:
@@ -395,9 +397,13 @@ def _after_padding(data: bytes, at: int, in_quantum: int) -> int:
     """Return the first invalid byte after padding began at ``at``."""
     rest = [index for index in range(at + 1, len(data)) if data[index] not in b"\r\n"]
     if in_quantum == 3:
-        return rest[0] if rest else len(data)
+        if rest:
+            return rest[0]
+        return len(data)
     if not rest:
         return len(data)
     if data[rest[0]] != ord("="):
         return rest[0] - 1
-    return rest[1] if len(rest) > 1 else len(data)
+    if len(rest) > 1:
+        return rest[1]
+    return len(data)

@@ -72,7 +72,9 @@ def _kind_of(value: Any, exactly: bool) -> str:
         return "number"
     if isinstance(value, str):
         return "string"
-    return "object" if isinstance(value, dict) else "array"
+    if isinstance(value, dict):
+        return "object"
+    return "array"
 
 
 def path_of(where: Where) -> str:

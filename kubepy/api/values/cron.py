@@ -214,7 +214,9 @@ def _parse_range(text: str, field: _Field) -> range:
 
 def _parse_number(text: str, field: _Field) -> int:
     number = field.names.get(text.lower())
-    return _parse_int(text) if number is None else number
+    if number is None:
+        return _parse_int(text)
+    return number
 
 
 def _parse_int(text: str) -> int:

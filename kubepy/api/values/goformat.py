@@ -89,7 +89,9 @@ def format_value(value: Any) -> str:
     if value is None:
         return "<nil>"
     if isinstance(value, bool):
-        return "true" if value else "false"
+        if value:
+            return "true"
+        return "false"
     if isinstance(value, dict):
         return "map[" + " ".join(f"{key}:{format_value(value[key])}" for key in sorted(value)) + "]"
     if isinstance(value, list):
@@ -149,7 +151,9 @@ def parse_duration(text: str) -> float:
         rest = rest[number.end() + len(word) :]
     if rest or not unsigned or total > MAX_DURATION:
         raise ValueError(f"time: invalid duration {quote_bytes(text)}")
-    return -total if text.startswith("-") else total
+    if text.startswith("-"):
+        return -total
+    return total
 
 
 def parse_span(text: str) -> float:

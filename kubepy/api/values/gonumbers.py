@@ -60,7 +60,9 @@ def _bounded(text: str) -> int | None:
     digits = text.lstrip("+-").lstrip("0") or "0"
     if len(digits) > _MOST_DIGITS:
         return None
-    return -int(digits) if text[0] == "-" else int(digits)
+    if text[0] == "-":
+        return -int(digits)
+    return int(digits)
 
 
 def number_error(text: str, function: str, problem: str) -> NumberError:

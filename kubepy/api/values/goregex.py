@@ -66,7 +66,10 @@ class GoRegex:
     def find(self, text: str) -> str | None:
         """Return the leftmost match."""
         match = self._compiled.search(_encoded(text))
-        return None if match is None else match[0].decode()
+        if match is None:
+            return None
+        leftmost: bytes = match[0]
+        return leftmost.decode()
 
     def find_all(self, text: str, limit: int = -1) -> list[str]:
         """Return the matches that do not overlap; a negative limit means all. No empty match

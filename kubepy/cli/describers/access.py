@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Iterable
 
-from kubepy.api.meta import AnyObject, Object
+from kubepy.api.meta import AnyObject, Object, nested_list, status_of
 from kubepy.api.selectors import format_labels
 from kubepy.apiserver.kinds.certificates.printers import request_status
 from kubepy.apiserver.printers import human_duration
@@ -26,7 +26,7 @@ def role(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None
     labels_and_annotations(writer, obj)
     writer.line(0, "PolicyRule:")
     rows = []
-    for rule in compact_rules(obj.get("rules") or []):
+    for rule in compact_rules(nested_list(obj, "rules")):
         name, slash, subresource = (
             rule["resources"][0].partition("/") if "resources" in rule else ("", "", "")
         )
@@ -73,7 +73,7 @@ def role_binding(writer: PrefixWriter, obj: AnyObject, context: DescribeContext)
         "Kind\tName\tNamespace",
         [
             [subject.get("kind", ""), subject.get("name", ""), subject.get("namespace", "")]
-            for subject in obj.get("subjects") or []
+            for subject in nested_list(obj, "subjects")
         ],
     )
 
@@ -82,7 +82,7 @@ def certificate_signing_request(
     writer: PrefixWriter, obj: AnyObject, context: DescribeContext
 ) -> None:
     spec = obj["spec"]
-    status = obj.get("status") or {}
+    status = status_of(obj)
     try:
         request = x509.parse_request(b64decode(spec.get("request", "")))
     except x509.CertificateError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubepy.api.meta import AnyObject
+from kubepy.api.meta import AnyObject, nested_list, nested_map, status_of
 from kubepy.api.objects.autoscalers import V1, to_v2
 from kubepy.api.values.goformat import quote
 from kubepy.cli.describers.writer import (
@@ -22,15 +22,15 @@ UNKNOWN = "<unknown>"
 def autoscaler(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     obj = to_v2(obj) if obj["apiVersion"] == V1 else obj
     spec = obj["spec"]
-    status = obj.get("status") or {}
+    status = status_of(obj)
     target = spec["scaleTargetRef"]
     heading(writer, obj)
     labels_and_annotations(writer, obj)
     writer.field(0, "CreationTimestamp", format_date(obj["metadata"].get("creationTimestamp")))
     writer.field(0, "Reference", f"{target.get('kind', '')}/{target.get('name', '')}")
     writer.field(0, "Metrics", "( current / target )")
-    current = status.get("currentMetrics") or []
-    for index, metric in enumerate(spec.get("metrics") or []):
+    current = nested_list(status, "currentMetrics")
+    for index, metric in enumerate(nested_list(spec, "metrics")):
         writer.line(1, _metric(metric, current[index] if index < len(current) else {}))
     writer.field(0, "Min replicas", spec.get("minReplicas", "<unset>"))
     writer.field(0, "Max replicas", spec.get("maxReplicas", 0))
@@ -66,9 +66,9 @@ def _metric(metric: AnyObject, status: AnyObject) -> str:
     kind = metric.get("type", "")
     key = kind[:1].lower() + kind[1:]
     source = metric.get(key) or {}
-    target = source.get("target") or {}
+    target = nested_map(source, "target")
     current = (status.get(key) or {}).get("current")
-    name = quote((source.get("metric") or {}).get("name", ""))
+    name = quote(nested_map(source, "metric").get("name", ""))
     match kind:
         case "External":
             return f"{name} " + _value(target, current, "averageValue" in target)
@@ -78,7 +78,7 @@ def _metric(metric: AnyObject, status: AnyObject) -> str:
                 f"{target.get('averageValue', '<nil>')}"
             )
         case "Object":
-            described = source.get("describedObject") or {}
+            described = nested_map(source, "describedObject")
             return f"{name} on {described.get('kind', '')}/{described.get('name', '')} " + _value(
                 target, current, target.get("type") == "AverageValue"
             )

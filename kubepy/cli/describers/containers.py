@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kubepy.api.meta import AnyObject
+from kubepy.api.meta import AnyObject, nested_list
 from kubepy.api.values.goformat import quote
 from kubepy.cli.describers.writer import PrefixWriter, format_date, go_value
 from kubepy.lazy import lazy_imports
@@ -51,7 +51,7 @@ def _container(
         text = ", ".join(
             f"{port.get(key, 0)}/{port.get('protocol', 'TCP')}"
             + (f" ({port['name']})" if port.get("name") else "")
-            for port in container.get("ports") or []
+            for port in nested_list(container, "ports")
         )
         writer.field(2, f"{name}s" if "," in text else name, text or "<none>")
     if profile := container.get("securityContext", {}).get("seccompProfile"):
@@ -139,13 +139,13 @@ def _environment(
 ) -> None:
     if container.get("envFrom"):
         writer.line(2, "Environment Variables from:")
-    for source in container.get("envFrom") or []:
+    for source in nested_list(container, "envFrom"):
         kind = "ConfigMap" if "configMapRef" in source else "Secret"
         reference = source.get("configMapRef") or source.get("secretRef") or {}
         prefix = f" with prefix '{source['prefix']}'" if source.get("prefix") else ""
         optional = go_value(bool(reference.get("optional")))
         writer.line(3, f"{reference.get('name', '')}\t{kind}{prefix}\tOptional: {optional}")
-    variables = container.get("env") or []
+    variables = nested_list(container, "env")
     writer.line(2, "Environment:" + ("" if variables else "\t<none>"))
     for variable in variables:
         if "valueFrom" in variable:
@@ -186,7 +186,7 @@ def _value_from(source: AnyObject, container: AnyObject, field_value: FieldValue
 
 
 def _mounts(writer: PrefixWriter, container: AnyObject) -> None:
-    mounts = sorted(container.get("volumeMounts") or [], key=lambda mount: mount["mountPath"])
+    mounts = sorted(nested_list(container, "volumeMounts"), key=lambda mount: mount["mountPath"])
     writer.line(2, "Mounts:" + ("" if mounts else "\t<none>"))
     for mount in mounts:
         flags = ["ro" if mount.get("readOnly") else "rw"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 
-from kubepy.api.meta import AnyObject, name_of, namespace_of
+from kubepy.api.meta import AnyObject, name_of, namespace_of, nested_list, nested_map
 from kubepy.api.selectors import format_labels
 from kubepy.cli.describers.networking import endpoints_of
 from kubepy.cli.describers.policy import limits_of_namespace, quotas_of_namespace
@@ -22,10 +22,10 @@ def config_map(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -
     heading(writer, obj)
     labels_and_annotations(writer, obj)
     writer.line(0, "\nData\n====")
-    for key, value in sorted((obj.get("data") or {}).items()):
+    for key, value in sorted(nested_map(obj, "data").items()):
         writer.line(0, f"{key}:\n----\n{value}\n")
     writer.line(0, "\nBinaryData\n====")
-    for key, value in sorted((obj.get("binaryData") or {}).items()):
+    for key, value in sorted(nested_map(obj, "binaryData").items()):
         writer.line(0, f"{key}: {len(b64decode(value))} bytes")
     writer.line(0, "")
     events(writer, context)
@@ -36,7 +36,7 @@ def secret(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> No
     labels_and_annotations(writer, obj)
     writer.line(0, f"\nType:\t{obj.get('type', '')}")
     writer.line(0, "\nData\n====")
-    for key, value in sorted((obj.get("data") or {}).items()):
+    for key, value in sorted(nested_map(obj, "data").items()):
         data = b64decode(value)
         is_token = key == "token" and obj.get("type") == "kubernetes.io/service-account-token"
         writer.field(0, key, data.decode(errors="replace") if is_token else f"{len(data)} bytes")
@@ -46,7 +46,7 @@ def service_account(writer: PrefixWriter, obj: AnyObject, context: DescribeConte
     heading(writer, obj)
     labels_and_annotations(writer, obj)
     title = "Image pull secrets:"
-    names = [reference["name"] for reference in obj.get("imagePullSecrets") or []] or ["<none>"]
+    names = [reference["name"] for reference in nested_list(obj, "imagePullSecrets")] or ["<none>"]
     for index, name in enumerate(names):
         writer.line(0, f"{title if index == 0 else ' ' * len(title)}\t{name}")
     events(writer, context)
@@ -70,7 +70,7 @@ def service(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> N
     writer.field(0, "Selector", format_labels(spec.get("selector")))
     writer.field(0, "Type", spec.get("type", ""))
     _addresses(writer, obj)
-    for port in spec.get("ports") or []:
+    for port in nested_list(spec, "ports"):
         name = port.get("name") or "<unset>"
         protocol = port.get("protocol", "TCP")
         writer.line(0, f"Port:\t{name}\t{port['port']}/{protocol}")
@@ -103,9 +103,9 @@ def _addresses(writer: PrefixWriter, obj: AnyObject) -> None:
     spec = obj["spec"]
     if "ipFamilyPolicy" in spec:
         writer.field(0, "IP Family Policy", spec["ipFamilyPolicy"])
-    writer.field(0, "IP Families", ",".join(spec.get("ipFamilies") or []) or "<none>")
+    writer.field(0, "IP Families", ",".join(nested_list(spec, "ipFamilies")) or "<none>")
     writer.field(0, "IP", spec.get("clusterIP", ""))
-    writer.field(0, "IPs", ",".join(spec.get("clusterIPs") or []) or "<none>")
+    writer.field(0, "IPs", ",".join(nested_list(spec, "clusterIPs")) or "<none>")
     if spec.get("externalIPs"):
         writer.field(0, "External IPs", ",".join(spec["externalIPs"]))
     for name, key in (
@@ -115,7 +115,7 @@ def _addresses(writer: PrefixWriter, obj: AnyObject) -> None:
         if spec.get(key):
             writer.field(0, name, spec[key])
     load_balancer = obj.get("status", {}).get("loadBalancer", {})
-    addresses = [_ingress_address(ingress) for ingress in load_balancer.get("ingress") or []]
+    addresses = [_ingress_address(ingress) for ingress in nested_list(load_balancer, "ingress")]
     if addresses:
         writer.field(0, "LoadBalancer Ingress", ", ".join(addresses))
 
@@ -126,4 +126,6 @@ def _ingress_address(ingress: AnyObject) -> str:
     if not ip:
         return str(ingress.get("hostname", ""))
     mode = ingress.get("ipMode")
-    return f"{ip} ({mode})" if mode else str(ip)
+    if mode:
+        return f"{ip} ({mode})"
+    return str(ip)

@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kubepy.api.errors import not_found
-from kubepy.api.meta import AnyObject, namespace_of
+from kubepy.api.meta import (
+    AnyObject,
+    labels_of,
+    namespace_of,
+    nested_list,
+    nested_map,
+    spec_of,
+    status_of,
+)
 from kubepy.api.selectors import format_label_selector
 from kubepy.apiserver.kinds.core.services.printers import load_balancer_addresses
 from kubepy.cli.describers.writer import (
@@ -25,7 +33,7 @@ from kubepy.cli.describers.writer import (
 
 
 def ingress(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
-    spec = obj.get("spec") or {}
+    spec = spec_of(obj)
     default: AnyObject | None = spec.get("defaultBackend")
     backend = _backend(obj, default, context) if default else "<default>"
     heading(writer, obj, namespaced=False)
@@ -37,15 +45,15 @@ def ingress(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> N
     if spec.get("tls"):
         writer.line(0, "TLS:")
         for tls in spec["tls"]:
-            hosts = ",".join(tls.get("hosts") or [])
+            hosts = ",".join(nested_list(tls, "hosts"))
             secret = tls.get("secretName")
             writer.line(1, f"{secret} terminates {hosts}" if secret else f"SNI routes {hosts}")
-    rules = [rule for rule in obj["spec"].get("rules") or [] if rule.get("http") is not None]
+    rules = [rule for rule in nested_list(obj["spec"], "rules") if rule.get("http") is not None]
     writer.line(0, "Rules:")
     writer.table(1, "Host\tPath\tBackends", [] if rules else [["*", "*", backend]])
     for rule in rules:
         writer.line(1, f"{rule.get('host') or '*'}\t")
-        for path in rule["http"].get("paths") or []:
+        for path in nested_list(rule["http"], "paths"):
             writer.line(2, f"\t{path.get('path', '')} \t{_backend(obj, path['backend'], context)}")
     annotation_block(writer, "Annotations", obj["metadata"].get("annotations"))
     events(writer, context)
@@ -54,7 +62,7 @@ def ingress(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> N
 def _backend(obj: AnyObject, backend: AnyObject, context: DescribeContext) -> str:
     """Format a backend of an Ingress with the endpoints of its Service, or with its resource."""
     if reference := backend.get("service"):
-        port = reference.get("port") or {}
+        port = nested_map(reference, "port")
         title = f"{reference['name']}:{port.get('number') or port.get('name', '')}"
         service = next(
             (
@@ -69,7 +77,7 @@ def _backend(obj: AnyObject, backend: AnyObject, context: DescribeContext) -> st
         # The last of the Service's ports with that number or name counts.
         port_names = [
             service_port.get("name", "")
-            for service_port in service["spec"].get("ports") or []
+            for service_port in nested_list(service["spec"], "ports")
             if (port.get("number") and port["number"] == service_port["port"])
             or (port.get("name") and port["name"] == service_port.get("name"))
         ]
@@ -83,7 +91,7 @@ def _backend(obj: AnyObject, backend: AnyObject, context: DescribeContext) -> st
 
 
 def ingress_class(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
-    spec = obj.get("spec") or {}
+    spec = spec_of(obj)
     heading(writer, obj, namespaced=False)
     labels_and_annotations(writer, obj)
     writer.field(0, "Controller", spec.get("controller", ""))
@@ -99,8 +107,8 @@ def ingress_class(writer: PrefixWriter, obj: AnyObject, context: DescribeContext
 def service_cidr(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     heading(writer, obj, namespaced=False)
     labels_and_annotations(writer, obj)
-    writer.field(0, "CIDRs", ", ".join((obj.get("spec") or {}).get("cidrs") or []))
-    if conditions := (obj.get("status") or {}).get("conditions"):
+    writer.field(0, "CIDRs", ", ".join(nested_list(obj, "spec", "cidrs")))
+    if conditions := status_of(obj).get("conditions"):
         writer.line(0, "Status:")
         dated_conditions(writer, conditions)
     events(writer, context)
@@ -109,7 +117,7 @@ def service_cidr(writer: PrefixWriter, obj: AnyObject, context: DescribeContext)
 def ip_address(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     heading(writer, obj, namespaced=False)
     labels_and_annotations(writer, obj)
-    if (parent := (obj.get("spec") or {}).get("parentRef")) is not None:
+    if (parent := spec_of(obj).get("parentRef")) is not None:
         writer.line(0, "Parent Reference:")
         for key in ("group", "resource", "namespace", "name"):
             writer.field(1, key.capitalize(), parent.get(key, ""))
@@ -124,7 +132,7 @@ def endpoints(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) ->
     heading(writer, obj)
     labels_and_annotations(writer, obj)
     writer.line(0, "Subsets:")
-    for subset in obj.get("subsets") or []:
+    for subset in nested_list(obj, "subsets"):
         for label, key in (("Addresses", "addresses"), ("NotReadyAddresses", "notReadyAddresses")):
             writer.field(
                 1, label, ",".join(address["ip"] for address in subset.get(key) or []) or "<none>"
@@ -164,11 +172,11 @@ def endpoint_slice(writer: PrefixWriter, obj: AnyObject, context: DescribeContex
             ],
         )
     writer.line(0, "Endpoints:" if obj.get("endpoints") else "Endpoints: <none>")
-    for endpoint in obj.get("endpoints") or []:
-        writer.field(1, "- Addresses", ", ".join(endpoint.get("addresses") or []) or "<none>")
+    for endpoint in nested_list(obj, "endpoints"):
+        writer.field(1, "- Addresses", ", ".join(nested_list(endpoint, "addresses")) or "<none>")
         writer.line(2, "Conditions:")
         writer.field(
-            3, "Ready", go_value((endpoint.get("conditions") or {}).get("ready", "<unset>"))
+            3, "Ready", go_value(nested_map(endpoint, "conditions").get("ready", "<unset>"))
         )
         writer.field(2, "Hostname", endpoint.get("hostname", "<unset>"))
         if target := endpoint.get("targetRef"):
@@ -190,7 +198,7 @@ def endpoints_of(service: str, namespace: str, port: str, context: DescribeConte
     slices = [
         endpoint_slice
         for endpoint_slice in context.list("endpointslices.discovery.k8s.io", namespace)
-        if (endpoint_slice["metadata"].get("labels") or {}).get(SERVICE_NAME) == service
+        if labels_of(endpoint_slice).get(SERVICE_NAME) == service
     ]
     if not slices:
         return "<none>"
@@ -213,11 +221,11 @@ def _addresses(slices: list[AnyObject], port_name: str) -> Iterator[tuple[str, b
         for port in endpoint_slice.get("ports") or [None]:
             if port is not None and port.get("name", "") != port_name:
                 continue
-            for endpoint in endpoint_slice.get("endpoints") or []:
+            for endpoint in nested_list(endpoint_slice, "endpoints"):
                 address = endpoint["addresses"][0]
                 if port is not None:
                     address = f"{f'[{address}]' if ':' in address else address}:{port.get('port')}"
-                yield address, (endpoint.get("conditions") or {}).get("ready") is not False
+                yield address, nested_map(endpoint, "conditions").get("ready") is not False
 
 
 PAD = "    "
@@ -237,12 +245,12 @@ EGRESS = Direction("egress", "to", "To", "destination")
 
 
 def network_policy(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
-    spec = obj.get("spec") or {}
+    spec = spec_of(obj)
     heading(writer, obj)
     writer.field(0, "Created on", format_time(obj["metadata"].get("creationTimestamp")))
     labels_and_annotations(writer, obj)
     writer.line(0, "Spec:")
-    selector = spec.get("podSelector") or {}
+    selector = nested_map(spec, "podSelector")
     writer.line(
         1,
         f"PodSelector: {PAD}"
@@ -252,7 +260,7 @@ def network_policy(writer: PrefixWriter, obj: AnyObject, context: DescribeContex
             else "<none> (Allowing the specific traffic to all pods in this namespace)"
         ),
     )
-    types = spec.get("policyTypes") or []
+    types = nested_list(spec, "policyTypes")
     for direction in (INGRESS, EGRESS):
         if direction.name.capitalize() in types:
             writer.line(1, f"Allowing {direction.name} traffic:")
@@ -274,7 +282,7 @@ def _policy_rules(
             line("----------")
         if not rule.get("ports"):
             line("To Port: <any> (traffic allowed to all ports)")
-        for port in rule.get("ports") or []:
+        for port in nested_list(rule, "ports"):
             protocol = port.get("protocol", "TCP")
             first = port.get("port", "<nil>")
             line(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.api.meta import AnyObject, name_of, namespace_of
+from kubepy.api.meta import AnyObject, labels_of, name_of, namespace_of, nested_list
 from kubepy.api.objects.pods import pod_limits, pod_requests
 from kubepy.api.values.quantity import Quantity
 from kubepy.cli.describers.writer import (
@@ -40,13 +40,15 @@ def node(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None
     writer.field(0, "Roles", ",".join(roles(obj)) or "<none>")
     labels_and_annotations(writer, obj)
     writer.field(0, "CreationTimestamp", format_date(obj["metadata"].get("creationTimestamp")))
-    taints = sorted(spec.get("taints") or [], key=lambda taint: f"{taint['effect']},{taint['key']}")
+    taints = sorted(
+        nested_list(spec, "taints"), key=lambda taint: f"{taint['effect']},{taint['key']}"
+    )
     writer.several(0, "Taints", (format_taint(taint) for taint in taints))
     writer.field(0, "Unschedulable", "true" if spec.get("unschedulable") else "false")
     _lease(writer, obj, context)
     _conditions(writer, status.get("conditions"))
     writer.line(0, "Addresses:")
-    for address in status.get("addresses") or []:
+    for address in nested_list(status, "addresses"):
         writer.field(1, address["type"], address["address"])
     for name in ("capacity", "allocatable"):
         if amounts := status.get(name):
@@ -59,7 +61,7 @@ def node(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None
         writer.field(1, title, status.get("nodeInfo", {}).get(key, ""))
     for title, value in (
         ("PodCIDR", spec.get("podCIDR")),
-        ("PodCIDRs", ",".join(spec.get("podCIDRs") or [])),
+        ("PodCIDRs", ",".join(nested_list(spec, "podCIDRs"))),
         ("ProviderID", spec.get("providerID")),
     ):
         if value:
@@ -84,7 +86,11 @@ def _resource_slices(writer: PrefixWriter, obj: AnyObject, context: DescribeCont
         1,
         "Driver\tPool\tSlices\tDevices",
         (
-            [*pool, len(pools[pool]), sum(len(spec.get("devices") or []) for spec in pools[pool])]
+            [
+                *pool,
+                len(pools[pool]),
+                sum(len(nested_list(spec, "devices")) for spec in pools[pool]),
+            ]
             for pool in in_order[:MAX_POOLS]
         ),
     )
@@ -93,7 +99,7 @@ def _resource_slices(writer: PrefixWriter, obj: AnyObject, context: DescribeCont
 
 
 def roles(obj: AnyObject) -> list[str]:
-    labels = obj["metadata"].get("labels") or {}
+    labels = labels_of(obj)
     from_keys = {key.removeprefix(ROLE_PREFIX) for key in labels if key.startswith(ROLE_PREFIX)}
     return sorted({*from_keys, labels.get(ROLE_LABEL, "")} - {""})
 

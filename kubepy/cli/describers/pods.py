@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kubepy.api.meta import AnyObject, name_of, namespace_of
+from kubepy.api.meta import AnyObject, name_of, namespace_of, nested_list
 from kubepy.cli.describers.containers import containers, resources
 from kubepy.cli.describers.volumes import volumes
 from kubepy.cli.describers.writer import (
@@ -103,7 +103,7 @@ def _status(writer: PrefixWriter, obj: AnyObject, now: datetime) -> None:
 
 def _gates_and_conditions(writer: PrefixWriter, spec: AnyObject, status: AnyObject) -> None:
     conditions = {
-        condition["type"]: condition["status"] for condition in status.get("conditions") or []
+        condition["type"]: condition["status"] for condition in nested_list(status, "conditions")
     }
     if gates := spec.get("readinessGates"):
         writer.line(0, "Readiness Gates:\n  Type\tStatus")
@@ -134,7 +134,7 @@ def template(writer: PrefixWriter, pod_template: AnyObject) -> None:
         writer.field(1, "Service Account", spec["serviceAccountName"])
     if spec.get("initContainers"):
         containers(writer, "Init Containers", spec["initContainers"], indent="  ")
-    containers(writer, "Containers", spec.get("containers") or [], indent="  ")
+    containers(writer, "Containers", nested_list(spec, "containers"), indent="  ")
     volumes(writer, spec.get("volumes"), indent="  ")
     spread_constraints(writer, spec.get("topologySpreadConstraints"), indent="  ")
     if spec.get("priorityClassName"):

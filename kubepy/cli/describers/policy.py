@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kubepy.api.meta import AnyObject, name_of, namespace_of
+from kubepy.api.meta import AnyObject, name_of, namespace_of, nested_list, nested_map, status_of
 from kubepy.api.selectors import format_label_selector, format_labels
 from kubepy.api.values.quantity import Quantity
 from kubepy.cli.describers.writer import DescribeContext, PrefixWriter, events, go_value, heading
@@ -78,7 +78,7 @@ def quotas_of_namespace(writer: PrefixWriter, quotas: Sequence[AnyObject]) -> No
 
 
 def _scopes(writer: PrefixWriter, quota: AnyObject, level: int, mark: str) -> None:
-    if scopes := sorted(quota["spec"].get("scopes") or []):
+    if scopes := sorted(nested_list(quota["spec"], "scopes")):
         writer.field(level, "Scopes", ", ".join(scopes))
         for scope in scopes:
             if scope in QUOTA_SCOPES:
@@ -87,9 +87,9 @@ def _scopes(writer: PrefixWriter, quota: AnyObject, level: int, mark: str) -> No
 
 def _amounts(writer: PrefixWriter, quota: AnyObject, level: int) -> None:
     """Write the used amounts in the unit format of their limits."""
-    status = quota.get("status") or {}
-    used = status.get("used") or {}
-    for resource, hard in sorted((status.get("hard") or {}).items()):
+    status = status_of(quota)
+    used = nested_map(status, "used")
+    for resource, hard in sorted(nested_map(status, "hard").items()):
         amount = Quantity.parse(used.get(resource, "0"))
         unit_format = Quantity.parse(hard).format
         if amount.format != unit_format:
@@ -121,9 +121,7 @@ def _limits(writer: PrefixWriter, limit_ranges: Sequence[AnyObject], lead: str) 
         0,
         f"{lead}----\t--------\t---\t---\t---------------\t-------------\t-----------------------",
     )
-    for limit in (
-        limit for obj in limit_ranges for limit in (obj.get("spec") or {}).get("limits") or []
-    ):
+    for limit in (limit for obj in limit_ranges for limit in nested_list(obj, "spec", "limits")):
         for resource in sorted({name for column in _LIMITS for name in limit.get(column) or {}}):
             cells = [str((limit.get(column) or {}).get(resource, "-")) for column in _LIMITS]
             writer.line(0, "\t".join([f"{lead}{limit['type']}", resource, *cells]))

@@ -3,7 +3,15 @@ CSINodes."""
 
 from __future__ import annotations
 
-from kubepy.api.meta import AnyObject, name_of, namespace_of
+from kubepy.api.meta import (
+    AnyObject,
+    annotations_of,
+    name_of,
+    namespace_of,
+    nested_list,
+    nested_map,
+    spec_of,
+)
 from kubepy.api.objects.volumes import access_modes, class_of
 from kubepy.api.selectors import format_labels
 from kubepy.cli.describers.volumes import claimed_volume, volume_source
@@ -26,7 +34,7 @@ def volume(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> No
     spec = obj["spec"]
     heading(writer, obj, namespaced=False)
     labels_and_annotations(writer, obj)
-    writer.field(0, "Finalizers", go_value(obj["metadata"].get("finalizers") or []))
+    writer.field(0, "Finalizers", go_value(nested_list(obj["metadata"], "finalizers")))
     writer.field(0, "StorageClass", class_of(obj))
     writer.field(0, "Status", phase(obj, context))
     reference = spec.get("claimRef")
@@ -39,17 +47,17 @@ def volume(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> No
     writer.field(0, "Access Modes", access_modes(spec.get("accessModes")))
     if "volumeMode" in spec:
         writer.field(0, "VolumeMode", spec["volumeMode"])
-    writer.field(0, "Capacity", (spec.get("capacity") or {}).get("storage", "0"))
-    required = (spec.get("nodeAffinity") or {}).get("required")
+    writer.field(0, "Capacity", nested_map(spec, "capacity").get("storage", "0"))
+    required = nested_map(spec, "nodeAffinity").get("required")
     if required is None:
         writer.line(0, "Node Affinity:\t<none>")
     else:
-        terms = required.get("nodeSelectorTerms") or []
+        terms = nested_list(required, "nodeSelectorTerms")
         writer.line(0, "Node Affinity:\t")
         writer.line(1, "Required Terms:\t" + ("" if terms else "<none>"))
         for index, term in enumerate(terms):
             requirements = []
-            for expression in term.get("matchExpressions") or []:
+            for expression in nested_list(term, "matchExpressions"):
                 values = f" [{', '.join(expression['values'])}]" if expression.get("values") else ""
                 requirements.append(f"{expression['key']} {expression['operator'].lower()}{values}")
             writer.several(2, f"Term {index}", requirements)
@@ -60,14 +68,14 @@ def volume(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> No
 
 
 def storage_class(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
-    annotations = obj["metadata"].get("annotations") or {}
+    annotations = annotations_of(obj)
     heading(writer, obj, namespaced=False)
     writer.field(0, "IsDefaultClass", "Yes" if annotations.get(DEFAULT_CLASS) == "true" else "No")
     writer.field(0, "Annotations", format_labels(annotations))
     writer.field(0, "Provisioner", obj.get("provisioner", ""))
     writer.field(0, "Parameters", format_labels(obj.get("parameters")))
     writer.field(0, "AllowVolumeExpansion", true_or_false(obj.get("allowVolumeExpansion")))
-    options = obj.get("mountOptions") or []
+    options = nested_list(obj, "mountOptions")
     writer.line(0, "MountOptions:" + ("" if options else "\t<none>"))
     for option in options:
         writer.line(1, option)
@@ -86,7 +94,7 @@ def storage_class(writer: PrefixWriter, obj: AnyObject, context: DescribeContext
             f"Term {index}",
             (
                 f"{expression['key']} in [{', '.join(expression['values'])}]"
-                for expression in term.get("matchLabelExpressions") or []
+                for expression in nested_list(term, "matchLabelExpressions")
             ),
         )
     events(writer, context)
@@ -105,13 +113,13 @@ def csi_node(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> 
     labels_and_annotations(writer, obj)
     writer.field(0, "CreationTimestamp", format_date(obj["metadata"].get("creationTimestamp")))
     writer.line(0, "Spec:")
-    drivers = (obj.get("spec") or {}).get("drivers")
+    drivers = spec_of(obj).get("drivers")
     if drivers is not None:
         writer.line(1, "Drivers:")
     for driver in drivers or []:
         writer.line(2, f"{driver['name']}:")
         writer.field(3, "Node ID", driver.get("nodeID", ""))
-        if (count := (driver.get("allocatable") or {}).get("count")) is not None:
+        if (count := nested_map(driver, "allocatable").get("count")) is not None:
             writer.line(3, "Allocatables:")
             writer.field(4, "Count", count)
         if driver.get("topologyKeys") is not None:
@@ -126,7 +134,7 @@ def claim(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> Non
     writer.field(0, "Status", phase(obj, context))
     writer.field(0, "Volume", spec.get("volumeName", ""))
     labels_and_annotations(writer, obj)
-    writer.field(0, "Finalizers", go_value(obj["metadata"].get("finalizers") or []))
+    writer.field(0, "Finalizers", go_value(nested_list(obj["metadata"], "finalizers")))
     claimed_volume(writer, 0, obj)
     writer.several(
         0,
@@ -137,7 +145,7 @@ def claim(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> Non
             if _mounts_claim(pod, obj)
         ),
     )
-    conditions = obj.get("status", {}).get("conditions") or []
+    conditions = nested_list(obj.get("status", {}), "conditions")
     if conditions:
         writer.line(0, "Conditions:")
         writer.line(1, "Type\tStatus\tLastProbeTime\tLastTransitionTime\tReason\tMessage")
@@ -166,7 +174,7 @@ def phase(obj: AnyObject, context: DescribeContext) -> str:
 
 def _mounts_claim(pod: AnyObject, obj: AnyObject) -> bool:
     """Return whether a pod mounts the claim, by name or as an ephemeral volume."""
-    for volume in pod["spec"].get("volumes") or []:
+    for volume in nested_list(pod["spec"], "volumes"):
         if volume.get("persistentVolumeClaim", {}).get("claimName") == name_of(obj):
             return True
         if "ephemeral" in volume and f"{name_of(pod)}-{volume['name']}" == name_of(obj):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kubepy.api.meta import AnyObject, annotations_of, labels_of
+from kubepy.api.meta import AnyObject, annotations_of, labels_of, nested_list, nested_map
 from kubepy.api.objects.volumes import access_modes, class_of
 from kubepy.api.values.quantity import parse_quantity
 from kubepy.cli.describers.writer import PrefixWriter, annotation_lines, go_value, shorten
@@ -239,7 +239,7 @@ def _projected(writer: PrefixWriter, source: AnyObject) -> None:
     writer.field(
         2, "Type", "Projected (a volume that contains injected data from multiple sources)"
     )
-    for part in source.get("sources") or []:
+    for part in nested_list(source, "sources"):
         for key, label in (("secret", "SecretName"), ("configMap", "ConfigMapName")):
             if key in part:
                 writer.field(2, label, part[key].get("name", ""))
@@ -255,7 +255,7 @@ def _projected(writer: PrefixWriter, source: AnyObject) -> None:
 def _downward_api(writer: PrefixWriter, source: AnyObject) -> None:
     writer.field(2, "Type", "DownwardAPI (a volume populated by information about the pod)")
     writer.line(2, "Items:")
-    for item in source.get("items") or []:
+    for item in nested_list(source, "items"):
         if "fieldRef" in item:
             writer.line(3, f"{item['fieldRef']['fieldPath']} -> {item['path']}")
         if "resourceFieldRef" in item:
@@ -269,7 +269,7 @@ def _csi(writer: PrefixWriter, source: AnyObject) -> None:
     if "volumeHandle" in source:
         writer.field(2, "VolumeHandle", source["volumeHandle"])
     writer.field(2, "ReadOnly", go_value(bool(source.get("readOnly"))))
-    attributes = sorted((source.get("volumeAttributes") or {}).items())
+    attributes = sorted(nested_map(source, "volumeAttributes").items())
     writer.several_nested(
         2, "VolumeAttributes", (shorten(f"{key}={value}") for key, value in attributes)
     )
@@ -304,7 +304,7 @@ def claimed_volume(writer: PrefixWriter, level: int, claim: AnyObject) -> None:
     status = claim.get("status", {})
     bound = bool(spec.get("volumeName"))
     writer.field(
-        level, "Capacity", (status.get("capacity") or {}).get("storage", "0") if bound else ""
+        level, "Capacity", nested_map(status, "capacity").get("storage", "0") if bound else ""
     )
     writer.field(level, "Access Modes", access_modes(status.get("accessModes")) if bound else "")
     if "volumeMode" in spec:
@@ -318,7 +318,7 @@ def claimed_volume(writer: PrefixWriter, level: int, claim: AnyObject) -> None:
 
 def _fibre_channel(writer: PrefixWriter, source: AnyObject) -> None:
     writer.field(2, "Type", "FC (a Fibre Channel disk)")
-    writer.field(2, "TargetWWNs", ", ".join(source.get("targetWWNs") or []))
+    writer.field(2, "TargetWWNs", ", ".join(nested_list(source, "targetWWNs")))
     writer.field(2, "LUN", source.get("lun", "<none>"))
     writer.field(2, "FSType", source.get("fsType", ""))
     writer.field(2, "ReadOnly", go_value(bool(source.get("readOnly"))))

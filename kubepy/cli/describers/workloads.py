@@ -6,7 +6,15 @@ from __future__ import annotations
 from collections import Counter
 
 from kubepy.api.clock import parse_time
-from kubepy.api.meta import AnyObject, is_controlled_by, labels_of, name_of, namespace_of
+from kubepy.api.meta import (
+    AnyObject,
+    is_controlled_by,
+    labels_of,
+    name_of,
+    namespace_of,
+    nested_list,
+    nested_map,
+)
 from kubepy.api.objects.deployments import new_replica_set, old_replica_sets
 from kubepy.api.selectors import (
     format_label_selector,
@@ -158,14 +166,14 @@ def stateful_set(writer: PrefixWriter, obj: AnyObject, context: DescribeContext)
     )
     strategy = spec.get("updateStrategy", {})
     writer.field(0, "Update Strategy", strategy.get("type", ""))
-    rolling = strategy.get("rollingUpdate") or {}
+    rolling = nested_map(strategy, "rollingUpdate")
     if "partition" in rolling:
         writer.field(1, "Partition", rolling["partition"])
         if "maxUnavailable" in rolling:
             writer.field(1, "MaxUnavailable", rolling["maxUnavailable"])
     writer.field(0, "Pods Status", pods_status(obj, context))
     template(writer, spec["template"])
-    templates = spec.get("volumeClaimTemplates") or []
+    templates = nested_list(spec, "volumeClaimTemplates")
     writer.line(0, "Volume Claims:" + ("" if templates else "\t<none>"))
     for claim in templates:
         metadata = claim["metadata"]
@@ -176,7 +184,7 @@ def stateful_set(writer: PrefixWriter, obj: AnyObject, context: DescribeContext)
         label_block(writer, "  Annotations", metadata.get("annotations"))
         requests = claim_spec.get("resources", {}).get("requests", {})
         writer.field(1, "Capacity", requests.get("storage", "<default>"))
-        writer.field(1, "Access Modes", go_value(claim_spec.get("accessModes") or []))
+        writer.field(1, "Access Modes", go_value(nested_list(claim_spec, "accessModes")))
     events(writer, context)
 
 
@@ -184,7 +192,7 @@ def job(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     spec = obj["spec"]
     status = obj.get("status", {})
     heading(writer, obj)
-    writer.field(0, "Selector", format_label_selector(spec.get("selector") or {}))
+    writer.field(0, "Selector", format_label_selector(nested_map(spec, "selector")))
     labels_and_annotations(writer, obj)
     controlled_by(writer, obj)
     if "parallelism" in spec:
@@ -257,6 +265,6 @@ def cron_job(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> 
     writer.field(
         0,
         "Active Jobs",
-        ", ".join(reference["name"] for reference in status.get("active") or []) or "<none>",
+        ", ".join(reference["name"] for reference in nested_list(status, "active")) or "<none>",
     )
     events(writer, context)

@@ -249,7 +249,9 @@ def go_value(value: Any) -> str:
     if value is None:
         return "<nil>"
     if isinstance(value, bool):
-        return "true" if value else "false"
+        if value:
+            return "true"
+        return "false"
     if isinstance(value, list | tuple):
         return f"[{' '.join(go_value(item) for item in value)}]"
     if isinstance(value, dict):
@@ -258,4 +260,6 @@ def go_value(value: Any) -> str:
 
 
 def true_or_false(value: bool | None) -> str:
-    return "<unset>" if value is None else str(value)
+    if value is None:
+        return "<unset>"
+    return str(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, NamedTuple
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.apiserver.threeway import Kind
 from kubepy.lazy import lazy_imports
 from kubepy.storage import Key
@@ -65,7 +65,7 @@ def read_object(text: bytes) -> Object:
     for name, shape in _SHAPES.items():
         if not isinstance(metadata.get(name) or shape(), shape):
             raise ContentError(content.line, f"has metadata.{name} of another type")
-    if not all(isinstance(owner, dict) for owner in metadata.get("ownerReferences") or ()):
+    if not all(isinstance(owner, dict) for owner in nested_list(metadata, "ownerReferences")):
         raise ContentError(content.line, "has metadata.ownerReferences of another type")
     return content.object
 
@@ -108,7 +108,9 @@ def _served_version(version: str, object_file: StateFile) -> Object | None:
 def _map_at(value: Any, *names: str) -> Object:
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}
 
 
 def render(text: bytes, obj: Object) -> bytes:

@@ -58,7 +58,9 @@ def clean(path: str, text: bytes) -> bytes:
     except ContentError:
         return text
     intent = intent_of(obj, has_status=kind_of(obj, file).has_status)
-    return text if intent == obj else render(text, intent)
+    if intent == obj:
+        return text
+    return render(text, intent)
 
 
 class FilterProcess:

@@ -167,7 +167,9 @@ def _sides_to_edit(texts: Texts, versions: Versions) -> list[tuple[bytes, Object
     """
     sides = [(texts.ours, versions.ours), (texts.theirs, versions.theirs)]
     handmade = [side for side in sides if is_handmade(*side)]
-    return handmade if len(handmade) == 1 else sides
+    if len(handmade) == 1:
+        return handmade
+    return sides
 
 
 def with_markers(ours: list[str], theirs: list[str], markers: MarkerStyle) -> str:
@@ -241,7 +243,9 @@ def _merge_strings(base: str, ours: str, theirs: str, favour: Side) -> str:
     merged = {side: _git_merge(texts, f"--{side}")[0].decode() for side in LABELS}
     if merged["ours"] == merged["theirs"]:
         return merged["ours"]
-    return base if favour == "base" else merged[favour]
+    if favour == "base":
+        return base
+    return merged[favour]
 
 
 def _git_merge(texts: Texts, *flags: str) -> tuple[bytes, int]:

@@ -42,7 +42,9 @@ class Repository:
     def setting(self, name: str) -> str | None:
         """Return a value of the repository's own configuration."""
         value = self.run("config", "--local", "--get", name, expected=(0, 1))
-        return value.removesuffix("\n") if value else None
+        if value:
+            return value.removesuffix("\n")
+        return None
 
     def set(self, name: str, value: str) -> None:
         self.run("config", "--local", name, value)

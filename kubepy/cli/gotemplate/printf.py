@@ -314,7 +314,9 @@ def _sign(negative: bool, spec: FormatSpec) -> str:
         return "-"
     if "+" in spec.flags:
         return "+"
-    return " " if " " in spec.flags else ""
+    if " " in spec.flags:
+        return " "
+    return ""
 
 
 def _float(verb: str, value: float, spec: FormatSpec) -> str:

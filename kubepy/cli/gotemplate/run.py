@@ -340,7 +340,9 @@ class Run:
             value = self.argument(dot, word)
             if truth(value) is (name == "or"):
                 return value
-        return value if final is _NO_VALUE else final
+        if final is _NO_VALUE:
+            return value
+        return final
 
     def checked(self, name: str, position: int, value: Any, word: Any) -> Any:
         """Return an argument as the function takes it."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list, nested_map
 from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization import fieldspecs
 from kubepy.cli.kustomization.fieldspecs import FieldSpec, NameReference, merge_specs, spec_of
@@ -120,10 +120,10 @@ def load_configurations(loader: FileLoader, paths: list[str]) -> TransformerConf
             NameReference(
                 entry.get("kind", ""),
                 entry.get("group", ""),
-                [spec_of(field) for field in entry.get("fieldSpecs") or ()],
+                [spec_of(field) for field in nested_list(entry, "fieldSpecs")],
                 entry.get("version", ""),
             )
-            for entry in settings.get("nameReference") or ()
+            for entry in nested_list(settings, "nameReference")
         ]
         added = added.merged(TransformerConfig(specs, references))
     if paths:
@@ -177,10 +177,10 @@ def load_crds(loader: FileLoader, paths: list[str]) -> TransformerConfig:
 
 
 def _properties(definition: Object | None) -> dict[str, Any]:
-    schema = (definition or {}).get("Schema") or {}
+    schema = nested_map(definition or {}, "Schema")
     return {
         name: node
-        for name, node in (schema.get("properties") or {}).items()
+        for name, node in nested_map(schema, "properties").items()
         if isinstance(node, dict)
     }
 

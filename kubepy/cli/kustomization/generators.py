@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list, nested_map
 from kubepy.api.values.goformat import to_json
 from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization.files import FileLoader
@@ -42,7 +42,7 @@ def secret_generator(loader: FileLoader, config: Object) -> Generator:
 def _generator(
     loader: FileLoader, args: Object, make: Callable[[FileLoader, Object], Object]
 ) -> Generator:
-    meta = args.get("metadata") or {}
+    meta = nested_map(args, "metadata")
     args = {
         **{key: meta[key] for key in ("name", "namespace") if meta.get(key)},
         **{key: value for key, value in args.items() if value != ""},
@@ -50,7 +50,7 @@ def _generator(
 
     def generate() -> list[KustomizedResource]:
         obj = make(loader, args)
-        options = args.get("options") or {}
+        options = nested_map(args, "options")
         for name in ("labels", "annotations"):
             if pairs := options.get(name):
                 obj["metadata"][name] = dict(pairs)
@@ -78,8 +78,8 @@ _IAM_POLICY = Struct(
 def iam_policy_generator(_: FileLoader, config: Object) -> Generator:
     """Generate a ServiceAccount that stands for an account of Google's cloud."""
     config = decode(config, _IAM_POLICY)
-    service = config.get("kubernetesService") or {}
-    account = config.get("serviceAccount") or {}
+    service = nested_map(config, "kubernetesService")
+    account = nested_map(config, "serviceAccount")
 
     def generate() -> list[KustomizedResource]:
         if config.get("cloud") != "gke":
@@ -165,7 +165,7 @@ def _values(loader: FileLoader, args: Object) -> dict[str, bytes]:
 
 def _pairs(loader: FileLoader, args: Object) -> Iterator[tuple[str, bytes]]:
     """Yield the keys and values from a generator's env files, literals and files."""
-    envs = [*(args.get("envs") or ()), *([args["env"]] if args.get("env") else [])]
+    envs = [*nested_list(args, "envs"), *([args["env"]] if args.get("env") else [])]
     for path in envs:
         content = _read(loader, path, "env source files", envs)
         for line in content.decode(errors="replace").removeprefix("\ufeff").split("\n"):
@@ -173,7 +173,7 @@ def _pairs(loader: FileLoader, args: Object) -> Iterator[tuple[str, bytes]]:
             if text and not text.startswith("#"):
                 key, _, value = text.partition("=")
                 yield key, value.encode()
-    for literal in args.get("literals") or ():
+    for literal in nested_list(args, "literals"):
         key, equals, value = literal.partition("=")
         if not key or not equals:
             raise CliError(
@@ -183,7 +183,7 @@ def _pairs(loader: FileLoader, args: Object) -> Iterator[tuple[str, bytes]]:
             )
         is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
         yield key, (value[1:-1] if is_quoted else value).encode()
-    for source in args.get("files") or ():
+    for source in nested_list(args, "files"):
         key, path = file_source(source)
         yield key, _read(loader, path, "file sources", args["files"])
 

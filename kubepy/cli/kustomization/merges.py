@@ -37,7 +37,9 @@ def merge(obj: Object, patch: Object) -> Object | None:
     """Apply a patch to an object, in place; return it, None if the patch deletes it. Raises
     CliError."""
     merged = _merged(obj, clone(patch), None)
-    return merged if isinstance(merged, dict) else None
+    if isinstance(merged, dict):
+        return merged
+    return None
 
 
 def _merged(old: Any, new: Any, schema: FieldSchema | None) -> Any:
@@ -56,7 +58,9 @@ def _merged(old: Any, new: Any, schema: FieldSchema | None) -> Any:
         return _merged_map(old, new, schema)
     if kind == "SequenceNode" and schema is not None and (keys := schema.merge_keys) is not None:
         return _merged_list(old, new, keys, schema.elements())
-    return old if new is MISSING else new
+    if new is MISSING:
+        return old
+    return new
 
 
 def _schema_of(nodes: Sequence[Any]) -> FieldSchema | None:
@@ -257,7 +261,9 @@ def _put_element(items: list[Any], item: Any, keys: list[str]) -> None:
 def text_of(value: Any) -> str:
     """Return a scalar as it is written in YAML; "" for null, maps and lists."""
     if isinstance(value, bool):
-        return "true" if value else "false"
+        if value:
+            return "true"
+        return "false"
     if value is None or isinstance(value, dict | list | Missing):
         return ""
     return str(value)

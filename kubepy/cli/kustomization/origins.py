@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from kubepy.api.meta import annotations_of
+from kubepy.api.meta import annotations_of, nested_map
 from kubepy.cli.kustomization.files import contents_of
 from kubepy.cli.kustomization.repositories import parse_repository
 from kubepy.cli.kustomization.resources import KustomizedResource, ResMap
@@ -65,7 +65,7 @@ class Origin(NamedTuple):
 def annotate(resource: KustomizedResource, name: str, text: str) -> None:
     """Set an annotation."""
     meta = resource.object["metadata"]
-    meta["annotations"] = {**(meta.get("annotations") or {}), name: text}
+    meta["annotations"] = {**nested_map(meta, "annotations"), name: text}
 
 
 def origin_of_plugin(resource: KustomizedResource) -> Origin | None:
@@ -113,4 +113,4 @@ def remove_records(resources: ResMap, options: list[str]) -> None:
     for resource in resources:
         for name, option in OPTIONS.items():
             if option not in options:
-                (resource.object["metadata"].get("annotations") or {}).pop(name, None)
+                annotations_of(resource.object).pop(name, None)

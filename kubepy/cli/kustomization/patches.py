@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list, nested_map
 from kubepy.api.values.goformat import json_type_name, to_json
 from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization.files import FileLoader, contents_of
@@ -41,7 +41,7 @@ def patch_transformer(loader: FileLoader, config: Object) -> Transformer:
     config = decode(config, _PATCH)
     text, source = _patch_text(loader, config, shown)
     target = config.get("target")
-    options = config.get("options") or {}
+    options = nested_map(config, "options")
     merges: list[KustomizedResource] | None = None
     operations: list[Any] | None = None
     try:
@@ -119,7 +119,7 @@ def _operations(text: str) -> list[Any]:
 def strategic_merge_transformer(loader: FileLoader, config: Object) -> Transformer:
     """Apply strategic merge patches, in files or inline, each to the object that it names."""
     config = decode(config, _MERGE)
-    paths = config.get("paths") or []
+    paths = nested_list(config, "paths")
     inline = config.get("patches") or ""
     if not paths and not inline:
         raise CliError("empty file path and empty patch content")
@@ -146,7 +146,7 @@ def json_transformer(loader: FileLoader, config: Object) -> Transformer:
     config = decode(config, _JSON)
     path = config.get("path") or ""
     text = config.get("jsonOp") or ""
-    if not (config.get("target") or {}).get("name"):
+    if not nested_map(config, "target").get("name"):
         raise CliError("must specify the target name")
     if not path and not text:
         raise CliError("empty file path and empty jsonOp")
@@ -173,7 +173,7 @@ def _merge_selected(
     """Merge a patch into resources; those that it deletes are left out. Raises CliError for ids
     that become one."""
     change = patch.object
-    meta = {**(change.get("metadata") or {})}
+    meta = {**nested_map(change, "metadata")}
     for name in ("labels", "annotations"):  # upstream reads and writes them as texts
         if isinstance(meta.get(name), dict):
             meta[name] = {
@@ -203,7 +203,7 @@ def _merge(resource: KustomizedResource, change: Object, options: Object) -> Non
     if not merged:
         resource.object = {}
         return
-    merged["metadata"] = {**(merged.get("metadata") or {})}
+    merged["metadata"] = {**nested_map(merged, "metadata")}
     if not options.get("allowKindChange"):
         merged["kind"] = before.kind
     if not options.get("allowNameChange"):
@@ -221,7 +221,7 @@ def _apply_operations(resource: KustomizedResource, operations: list[Any]) -> No
     meta = resource.object["metadata"]
     annotated = {
         **resource.object,
-        "metadata": {**meta, "annotations": meta.get("annotations") or {}},
+        "metadata": {**meta, "annotations": nested_map(meta, "annotations")},
     }
     try:
         patched = documents.json_patch(annotated, operations, strict=True)

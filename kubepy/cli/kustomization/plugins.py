@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list, nested_map
 from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization import generators, patches, replacements, transformers
 from kubepy.cli.kustomization.configurations import TransformerConfig
@@ -96,7 +96,7 @@ def transformer_configs(
 
     if paths := settings.get("patchesStrategicMerge"):
         yield "PatchStrategicMergeTransformer", {"paths": paths}
-    for entry in settings.get("patches") or ():
+    for entry in nested_list(settings, "patches"):
         yield "PatchTransformer", entry
     if namespace := settings.get("namespace"):
         yield (
@@ -112,16 +112,16 @@ def transformer_configs(
             "AnnotationsTransformer",
             {"annotations": pairs, "fieldSpecs": specs("commonAnnotations")},
         )
-    for entry in settings.get("patchesJson6902") or ():
+    for entry in nested_list(settings, "patchesJson6902"):
         fields = {
             "target": entry.get("target"),
             "path": entry.get("path"),
             "jsonOp": entry.get("patch"),
         }
         yield "PatchJson6902Transformer", fields
-    for entry in settings.get("replicas") or ():
+    for entry in nested_list(settings, "replicas"):
         yield "ReplicaCountTransformer", {"replica": entry, "fieldSpecs": specs("replicas")}
-    for entry in settings.get("images") or ():
+    for entry in nested_list(settings, "images"):
         yield "ImageTagTransformer", {"imageTag": entry, "fieldSpecs": specs("images")}
     if entries := settings.get("replacements"):
         yield "ReplacementTransformer", {"replacements": entries}
@@ -130,9 +130,9 @@ def transformer_configs(
 def label_configs(settings: Object, config: TransformerConfig) -> Iterator[tuple[str, Object]]:
     """Yield the configurations for ``labels`` and ``commonLabels``. Raises CliError for specs that
     conflict."""
-    labels = settings.get("labels") or ()
+    labels = nested_list(settings, "labels")
     for label in labels:
-        specs = [spec_of(entry) for entry in label.get("fields") or ()]
+        specs = [spec_of(entry) for entry in nested_list(label, "fields")]
         try:
             specs = merge_specs(specs, config.specs.get("labels", []))
             if label.get("includeSelectors"):
@@ -149,13 +149,13 @@ def label_configs(settings: Object, config: TransformerConfig) -> Iterator[tuple
             raise error if is_template else CliError(f"failed to merge labels: {error}") from None
         yield (
             "LabelTransformer",
-            {"labels": label.get("pairs") or {}, "fieldSpecs": _entries(specs)},
+            {"labels": nested_map(label, "pairs"), "fieldSpecs": _entries(specs)},
         )
     if labels or settings.get("commonLabels"):
         yield (
             "LabelTransformer",
             {
-                "labels": settings.get("commonLabels") or {},
+                "labels": nested_map(settings, "commonLabels"),
                 "fieldSpecs": _entries(config.specs.get("commonLabels", [])),
             },
         )

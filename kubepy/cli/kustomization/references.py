@@ -157,7 +157,9 @@ class _NameField:
                 f"found multiple possible referrals: "
                 f"{', '.join(str(match.id) for match in matching)}"
             )
-        return matching[0] if matching else None
+        if matching:
+            return matching[0]
+        return None
 
     def _can_refer_to(self, candidate: KustomizedResource, name: str) -> bool:
         """Return whether a candidate had the name, is of the right kind, and is in the namespace of

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from kubepy.api.meta import Object, clone
+from kubepy.api.meta import Object, clone, nested_list, nested_map
 from kubepy.api.values.gonumbers import int_or_none
 from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization.files import FileLoader, contents_of
@@ -30,7 +30,7 @@ _REPLACEMENT = Struct("Replacement", **REPLACEMENT)
 def replacement_transformer(loader: FileLoader, config: Object) -> Transformer:
     """Copy values of objects to others."""
     replacements: list[Object] = []
-    for entry in decode(config, _PLUGIN).get("replacements") or ():
+    for entry in nested_list(decode(config, _PLUGIN), "replacements"):
         if not (path := entry.get("path")):
             replacements.append(entry)
             continue
@@ -66,7 +66,7 @@ def replacement_transformer(loader: FileLoader, config: Object) -> Transformer:
 def _source_value(resources: ResMap, source: Object) -> Any:
     """Return the content of the field that a source names, or the part of it that ``options``
     selects."""
-    options = source.get("options") or {}
+    options = nested_map(source, "options")
     path = source.get("fieldPath") or ""
     group, version, kind = (source.get(field, "") for field in ("group", "version", "kind"))
     matching = [
@@ -119,8 +119,8 @@ def _fill_target(resources: ResMap, target: Object, value: Any) -> None:
     """Write a value into the fields of all objects that a target selects."""
     if (select := target.get("select")) is None:
         raise CliError("target must specify resources to select")
-    options = target.get("options") or {}
-    rejected = [selector for selector in target.get("reject") or () if selector]
+    options = nested_map(target, "options")
+    rejected = [selector for selector in nested_list(target, "reject") if selector]
     for resource in resources:
         if not has_selected_metadata(resource, select) or any(
             has_selected_metadata(resource, selector)

@@ -95,7 +95,9 @@ def _host_end(rest: str, is_scp: bool) -> int:
     end = rest.find("/")
     if is_scp and (end < 0 or 0 < rest.find(":") < end):
         end = rest.find(":")
-    return len(rest) if end < 0 else end + 1
+    if end < 0:
+        return len(rest)
+    return end + 1
 
 
 def split_repository_path(path: str, host: str) -> tuple[str, str] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from kubepy.api.meta import Object, annotations_of, labels_of
+from kubepy.api.meta import Object, annotations_of, labels_of, nested_map
 from kubepy.api.values.goformat import to_json, type_name
 from kubepy.api.values.goregex import GoRegexError, compile_go
 from kubepy.cli.errors import CliError
@@ -164,7 +164,7 @@ class KustomizedResource:
     @property
     def id(self) -> ResId:
         group, _, version = str(self.object.get("apiVersion") or "").rpartition("/")
-        meta = self.object.get("metadata") or {}
+        meta = nested_map(self.object, "metadata")
         name = meta.get("name") or ""
         namespace = meta.get("namespace") or ""
         return ResId(group, version, str(self.object.get("kind") or ""), str(name), str(namespace))
@@ -184,7 +184,9 @@ class KustomizedResource:
         if isinstance(value, str | dict | list):
             return value
         if value is None:
-            return "" if path in self.blanks else "null"
+            if path in self.blanks:
+                return ""
+            return "null"
         if isinstance(value, bool):
             return str(value).lower()
         return str(value)
@@ -362,7 +364,7 @@ class ResMap:
         return [
             resource
             for resource in self.all
-            if str((resource.object.get("metadata") or {}).get("name", "")) == resource_id.name
+            if str(nested_map(resource.object, "metadata").get("name", "")) == resource_id.name
             and resource.id.equals(resource_id)
         ]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.api.values.goformat import format_value, json_type_name
 from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization.files import contents_of
@@ -266,9 +266,9 @@ def read_settings(text: str, root: str, warn: Callable[[str], None]) -> Object:
     for name, old in (("resources", "bases"), ("images", "imageTags")):
         settings[name] = [*(settings.get(name) or ()), *(settings.get(old) or ())]
     for args in (
-        *(settings.get("configMapGenerator") or ()),
-        *(settings.get("secretGenerator") or ()),
+        *nested_list(settings, "configMapGenerator"),
+        *nested_list(settings, "secretGenerator"),
     ):
         if source := args.pop("env", ""):
-            args["envs"] = [*(args.get("envs") or ()), source]
+            args["envs"] = [*nested_list(args, "envs"), source]
     return settings

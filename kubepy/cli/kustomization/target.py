@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from kubepy import KUSTOMIZE_VERSION
-from kubepy.api.meta import Object, annotations_of, clone, labels_of
+from kubepy.api.meta import Object, annotations_of, clone, labels_of, nested_list, nested_map
 from kubepy.api.values.goformat import quote, to_json
 from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization import plugins, schemas
@@ -93,7 +93,7 @@ def build(path: str, warn: Warn, *, restricted: bool = True) -> list[Object]:
 
 def _build(loader: FileLoader, warn: Warn) -> list[Object]:
     target = KustTarget(loader, warn)
-    metadata = target.settings.get("buildMetadata") or []
+    metadata = nested_list(target.settings, "buildMetadata")
     target.origin = Origin() if metadata else None
     target.load_schema(top=True)
     resources = ResAccumulator()
@@ -110,7 +110,7 @@ def _build(loader: FileLoader, warn: Warn) -> list[Object]:
     for resource in kept:
         # Upstream rewrites all annotations when it removes its own; values that are not strings
         # become strings.
-        annotations = resource.object["metadata"].get("annotations") or {}
+        annotations = annotations_of(resource.object)
         for key, value in list(annotations.items()):
             if key in BUILD_ANNOTATIONS:
                 del annotations[key]
@@ -170,7 +170,7 @@ class KustTarget:
 
     def load_schema(self, *, top: bool) -> None:
         """Apply ``openapi``. Raises CliError."""
-        openapi = self.settings.get("openapi") or {}
+        openapi = nested_map(self.settings, "openapi")
         if "path" in openapi:
             contents = contents_of(self.loader.text(openapi["path"]), old_booleans=True)
         else:
@@ -186,14 +186,14 @@ class KustTarget:
         with _prefixed("accumulating resources"):
             for path in settings["resources"]:
                 self._accumulate_path(path, resources)
-        config = load_configurations(loader, settings.get("configurations") or [])
+        config = load_configurations(loader, nested_list(settings, "configurations"))
         resources.config = resources.config.merged(config)
-        paths = settings.get("crds") or []
+        paths = nested_list(settings, "crds")
         with _prefixed(f"loading CRDs [{' '.join(paths)}]"):
             config = load_crds(loader, paths)
         resources.config = resources.config.merged(config)
         self._generate(resources)
-        for path in settings.get("components") or ():
+        for path in nested_list(settings, "components"):
             with _prefixed("accumulating components"):
                 self._accumulate_component(path, resources)
         self._transform(resources)
@@ -253,7 +253,7 @@ class KustTarget:
             with _prefixed(f"couldn't make target for path '{loader.root}'"):
                 origin = self.origin.append(path) if self.origin is not None else None
                 inner = KustTarget(
-                    loader, self.warn, origin, self.settings.get("buildMetadata") or ()
+                    loader, self.warn, origin, nested_list(self.settings, "buildMetadata")
                 )
             inner.load_schema(top=False)
             kind = inner.settings["kind"]
@@ -302,7 +302,7 @@ class KustTarget:
         with _prefixed("loading generator plugins"):
             generators += [
                 (origin_of_plugin(resource), plugins.external_generator(self.loader, resource))
-                for resource in self._configurations(self.settings.get("generators") or [])
+                for resource in self._configurations(nested_list(self.settings, "generators"))
             ]
         for origin, generate in generators:
             generated = generate()
@@ -389,7 +389,7 @@ def in_order(
     if legacy is None:
         ranks = kind_ranks(ORDER_FIRST, ORDER_LAST)
     else:
-        ranks = kind_ranks(legacy.get("orderFirst") or (), legacy.get("orderLast") or ())
+        ranks = kind_ranks(nested_list(legacy, "orderFirst"), nested_list(legacy, "orderLast"))
     return sorted(
         resources,
         key=lambda resource: (ranks.get(resource.id.kind, 0), resource.id.legacy_sort_key),

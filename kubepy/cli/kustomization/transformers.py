@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from kubepy.api.meta import Object, annotations_of
+from kubepy.api.meta import Object, annotations_of, nested_list, nested_map
 from kubepy.api.values.goregex import GoRegexError, compile_go
 from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization.fieldspecs import FieldFunction, FieldSpec, apply, spec_of, split_path
@@ -53,7 +53,7 @@ def untagged(old: Any, text: str) -> Any:
 
 
 def _specs(config: Object) -> list[FieldSpec]:
-    return [spec_of(entry) for entry in config.get("fieldSpecs") or ()]
+    return [spec_of(entry) for entry in nested_list(config, "fieldSpecs")]
 
 
 # --- names and namespaces -------------------------------------------------------------------------
@@ -72,7 +72,7 @@ _NAMESPACE = Struct(
 def namespace_transformer(_: FileLoader, config: Object) -> Transformer:
     """Put all objects that can be in a namespace into this one."""
     config = decode(config, _NAMESPACE)
-    namespace = (config.get("metadata") or {}).get("namespace") or ""
+    namespace = nested_map(config, "metadata").get("namespace") or ""
     mode = config.get("setRoleBindingSubjects") or SUBJECT_MODES[0]
     if mode not in SUBJECT_MODES:
         modes = ", ".join(map(quote, SUBJECT_MODES[:2]))
@@ -229,13 +229,13 @@ _PAIRS = Struct("PairsTransformerPlugin", labels=PAIRS, annotations=PAIRS, field
 def label_transformer(_: FileLoader, config: Object) -> Transformer:
     """Set labels in all maps that the field specs name."""
     config = decode(config, _PAIRS)
-    return pairs_transformer(config.get("labels") or {}, _specs(config))
+    return pairs_transformer(nested_map(config, "labels"), _specs(config))
 
 
 def annotations_transformer(_: FileLoader, config: Object) -> Transformer:
     """Set annotations in all maps that the field specs name."""
     config = decode(config, _PAIRS)
-    return pairs_transformer(config.get("annotations") or {}, _specs(config))
+    return pairs_transformer(nested_map(config, "annotations"), _specs(config))
 
 
 def pairs_transformer(pairs: dict[str, str], specs: list[FieldSpec]) -> Transformer:
@@ -279,7 +279,7 @@ _REPLICA = Struct("ReplicaCountTransformerPlugin", replica=REPLICA, fieldSpecs=F
 def replica_count_transformer(_: FileLoader, config: Object) -> Transformer:
     """Set the replicas of all objects of a name."""
     config = decode(config, _REPLICA)
-    replica = config.get("replica") or {}
+    replica = nested_map(config, "replica")
     specs = _specs(config)
     name = replica.get("name", "")
     count = replica.get("count", 0)
@@ -346,7 +346,7 @@ def image_tag_transformer(_: FileLoader, config: Object) -> Transformer:
     The second time matters only for ``tagSuffix``, which is then added twice, as kustomize does.
     """
     config = decode(config, _IMAGE)
-    image = config.get("imageTag") or {}
+    image = nested_map(config, "imageTag")
     specs = _specs(config)
 
     def change(holder: Any, key: Any) -> None:
@@ -409,12 +409,12 @@ def value_add_transformer(loader: FileLoader, config: Object) -> Transformer:
     they hold."""
     config = decode(config, _VALUE_ADD)
     value = str(config.get("value") or "").strip() or os.path.basename(loader.root)
-    targets = list(config.get("targets") or ())
+    targets = list(nested_list(config, "targets"))
     if path := config.get("targetFilePath"):
         contents = contents_of(loader.text(path), old_booleans=True)
-        targets += (decode(contents[0] if contents else None, _VALUE_ADD) or {}).get(
-            "targets"
-        ) or ()
+        targets += nested_list(
+            decode(contents[0] if contents else None, _VALUE_ADD) or {}, "targets"
+        )
     if not targets:
         raise CliError("must specify at least one target")
     for target in targets:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list, nested_map
 from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization.fieldspecs import FieldSpec, apply
 from kubepy.cli.kustomization.replacements import walk
@@ -23,8 +23,8 @@ _REFERENCE = re.compile(r"\$(?:(\$)|\(([^)]*)\))")
 def variables_of(settings: Object) -> list[Var]:
     """Return the variables that a kustomization declares."""
     variables = []
-    for entry in settings.get("vars") or ():
-        reference = entry.get("objref") or {}
+    for entry in nested_list(settings, "vars"):
+        reference = nested_map(entry, "objref")
         group, _, version = str(reference.get("apiVersion") or "").rpartition("/")
         target = ResId(
             reference.get("group") or group,
@@ -33,14 +33,14 @@ def variables_of(settings: Object) -> list[Var]:
             reference.get("name") or "",
             reference.get("namespace") or "",
         )
-        path = (entry.get("fieldref") or {}).get("fieldPath") or DEFAULT_PATH
+        path = nested_map(entry, "fieldref").get("fieldPath") or DEFAULT_PATH
         variables.append(Var(entry.get("name") or "", target, path))
     return variables
 
 
 def written(entry: Object) -> str:
     """Return an entry of ``vars`` as messages list it."""
-    reference = entry.get("objref") or {}
+    reference = nested_map(entry, "objref")
     kind = gvk_text(*(reference.get(part) or "" for part in ("group", "version", "kind")))
     return (
         f"{{{entry.get('name') or ''} {kind} "

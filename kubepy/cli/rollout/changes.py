@@ -16,7 +16,7 @@ from contextlib import suppress
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list, nested_map, spec_of
 from kubepy.api.patches.elements import same
 from kubepy.api.schema.openapi import Schema
 from kubepy.apiserver.managedfields.typed import ABSENT, TypedError, child, elements, is_atomic
@@ -113,7 +113,7 @@ def changes_of(old: Object, new: Object, schema: Schema | None) -> list[Revision
     before, after = (
         {
             name: value
-            for name, value in (template.get("metadata") or {}).items()
+            for name, value in nested_map(template, "metadata").items()
             if value is not None
         }
         for template in (old, new)
@@ -290,8 +290,8 @@ def summary(changes: Sequence[RevisionChange], template: Object) -> str:
 
     :param template: the new one; where it has several containers, theirs are named.
     """
-    spec = template.get("spec") or {}
-    several = len([*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]) > 1
+    spec = spec_of(template)
+    several = len([*nested_list(spec, "containers"), *nested_list(spec, "initContainers")]) > 1
     ordered = sorted(changes, key=lambda change: change.steps[-1] != PathStep("image"))
     return ", ".join(dict.fromkeys(_phrase(change, several) for change in ordered))
 

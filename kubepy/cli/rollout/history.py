@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_map
 from kubepy.cli.describers import pods as describe_pods
 from kubepy.cli.describers.writer import PADDING, PrefixWriter
 from kubepy.cli.errors import CliError
@@ -115,7 +115,7 @@ def history_text(obj: Object, revisions: list[Revision], number: int) -> str:
         obj["kind"] == "Deployment" and revision.change_cause != "<none>"
     ):  # shown among the template's annotations
         metadata = template.get("metadata", {})
-        annotations = {**(metadata.get("annotations") or {}), CHANGE_CAUSE: revision.change_cause}
+        annotations = {**nested_map(metadata, "annotations"), CHANGE_CAUSE: revision.change_cause}
         template = {**template, "metadata": {**metadata, "annotations": annotations}}
     writer = PrefixWriter()
     describe_pods.template(writer, template)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_map
 from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.errors import AggregateError, CliError
 from kubepy.cli.rollout import RolloutOptions, latest_objects
@@ -61,7 +61,7 @@ def restart(factory: Factory, options: RestartOptions) -> None:
         if obj["spec"].get("paused"):
             raise CliError("can't restart paused deployment (run rollout resume first)")
         metadata = obj["spec"]["template"].setdefault("metadata", {})
-        metadata["annotations"] = {**(metadata.get("annotations") or {}), RESTARTED_AT: now}
+        metadata["annotations"] = {**nested_map(metadata, "annotations"), RESTARTED_AT: now}
 
     _change_each(
         factory,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kubepy.api.clock import parse_time
-from kubepy.api.meta import Object, name_of
+from kubepy.api.meta import Object, name_of, nested_list
 from kubepy.api.objects.deployments import revision_of
 from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError, unless_missing
@@ -213,7 +213,7 @@ def deployment(obj: Object, revision: int) -> RolloutStatus:
         return RolloutStatus("Waiting for deployment spec update to be observed...", False)
     if any(
         condition["type"] == "Progressing" and condition.get("reason") == "ProgressDeadlineExceeded"
-        for condition in status.get("conditions") or []
+        for condition in nested_list(status, "conditions")
     ):
         raise CliError(f"deployment {quote(name)} exceeded its progress deadline")
     desired = obj["spec"].get("replicas", 0)

@@ -73,7 +73,9 @@ class FaultRun:
     @property
     def seed(self) -> int | str | None:
         faults = self._cluster.settings.faults
-        return faults.seed if faults else None
+        if faults:
+            return faults.seed
+        return None
 
     def begin(self, drawn: int | None) -> None:
         """Say which seed was drawn, if one was."""

@@ -215,7 +215,9 @@ def go_duration(seconds: float) -> str:
     text = f"{rest:g}s"
     if hours:
         return f"{hours}h{minutes}m{text}"
-    return f"{minutes}m{text}" if minutes else text
+    if minutes:
+        return f"{minutes}m{text}"
+    return text
 
 
 def parse_flush_frequency(text: str) -> float:
@@ -258,7 +260,9 @@ def split_csv(text: str) -> list[str]:
     Raises ValueError for quotes around a part of a field.
     """
     if '"' not in text:
-        return text.split(",") if text else []
+        if text:
+            return text.split(",")
+        return []
     fields: list[str] = []
     at = 0
     while True:

@@ -205,7 +205,9 @@ class Result:
     def in_one(self, errors: Sequence[Exception]) -> list[Exception]:
         """Return errors of finding objects as one, without those that do not count."""
         counted = [kept for error in errors for kept in self._counted(error)]
-        return [AggregateError(counted)] if counted else []
+        if counted:
+            return [AggregateError(counted)]
+        return []
 
     def _visit(self, info: Info, act: Act) -> None:
         if self._prepare:

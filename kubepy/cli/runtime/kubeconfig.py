@@ -207,7 +207,9 @@ def parse(text: str) -> object:
         documents = yaml.load_all(text)
     except yaml.YamlError as error:
         raise ValueError(str(error).removeprefix("error converting YAML to JSON: ")) from None
-    return documents[0].object if documents else {}
+    if documents:
+        return documents[0].object
+    return {}
 
 
 def decode(content: object) -> Kubeconfig:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kubepy.api.meta import nested_list, nested_map
 from kubepy.api.values.quantity import Quantity
 from kubepy.lazy import lazy_imports
 
@@ -49,7 +50,7 @@ class Notes(NamedTuple):
             message = next(
                 (
                     condition.get("message", "")
-                    for condition in pod.get("status", {}).get("conditions") or ()
+                    for condition in nested_list(pod.get("status", {}), "conditions")
                     if condition["type"] == "PodScheduled" and condition["status"] == "False"
                 ),
                 "",
@@ -88,7 +89,7 @@ class Notes(NamedTuple):
             return next(
                 (
                     f" {taint['key']}:{taint['effect']}-"
-                    for taint in spec.get("taints") or ()
+                    for taint in nested_list(spec, "taints")
                     if "node.kubernetes.io/" not in taint["key"]
                     and taint["effect"] != "PreferNoSchedule"
                 ),
@@ -97,7 +98,7 @@ class Notes(NamedTuple):
 
         namespace = pod["metadata"]["namespace"]
         labels = "".join(
-            f" {key}={value}" for key, value in (pod["spec"].get("nodeSelector") or {}).items()
+            f" {key}={value}" for key, value in nested_map(pod["spec"], "nodeSelector").items()
         )
         if "there are no nodes" in message:
             yield f"make one with {self.new_node(nodes, pod)}"

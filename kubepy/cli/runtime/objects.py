@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kubepy.api.meta import Object, annotations_of, clone
+from kubepy.api.meta import Object, annotations_of, clone, nested_map
 from kubepy.cli.errors import CliError
 from kubepy.cli.names import program_of
 from kubepy.cli.runtime.options import Options
@@ -133,7 +133,7 @@ def without_annotation(obj: Object) -> Object:
     it is empty."""
     meta = obj["metadata"]
     kept = {
-        key: value for key, value in (meta.get("annotations") or {}).items() if key != LAST_APPLIED
+        key: value for key, value in nested_map(meta, "annotations").items() if key != LAST_APPLIED
     }
     return {**obj, "metadata": {**meta, "annotations": kept}}
 
@@ -141,7 +141,7 @@ def without_annotation(obj: Object) -> Object:
 def annotated(obj: Object, configuration: str) -> Object:
     """Return a copy of an object with another last-applied annotation."""
     meta = obj["metadata"]
-    annotations = {**(meta.get("annotations") or {}), LAST_APPLIED: configuration}
+    annotations = {**nested_map(meta, "annotations"), LAST_APPLIED: configuration}
     return {**obj, "metadata": {**meta, "annotations": annotations}}
 
 
@@ -167,7 +167,7 @@ def record(obj: Object, options: Options) -> None:
     """Annotate an object with the command line that changes it; changes the object."""
     metadata = obj["metadata"]
     metadata["annotations"] = {
-        **(metadata.get("annotations") or {}),
+        **nested_map(metadata, "annotations"),
         CHANGE_CAUSE: command_line(options),
     }
 

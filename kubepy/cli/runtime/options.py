@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NoReturn, dataclass_transform
 
+from kubepy.api.meta import nested_map
 from kubepy.cli.errors import CliError, UsageError
 from kubepy.cli.runtime.flags import (
     Flag,
@@ -309,7 +310,7 @@ class GlobalOptions(Options):
         username = self.as_ or user.get("as")
         uid = self.as_uid or user.get("as-uid")
         groups = self.as_group or user.get("as-groups")
-        extra = dict(user.get("as-user-extra") or {})
+        extra = dict(nested_map(user, "as-user-extra"))
         if self.as_user_extra:
             extra = {}
         for entry in self.as_user_extra:

@@ -165,7 +165,9 @@ def name_of_kind(obj: Object) -> str:
     """Return ``daemonset.apps``, ``configmap``: from apiVersion and kind alone."""
     group, slash, _ = obj.get("apiVersion", "").partition("/")
     kind: str = obj.get("kind", "<unknown>").lower()
-    return f"{kind}.{group}" if slash else kind
+    if slash:
+        return f"{kind}.{group}"
+    return kind
 
 
 # --- JSON, YAML and KYAML -------------------------------------------------------------------------
@@ -297,7 +299,9 @@ def with_floats(value: Any) -> Any:
         return {key: with_floats(item) for key, item in value.items()}
     if isinstance(value, list):
         return [with_floats(item) for item in value]
-    return float(value) if type(value) is int else value
+    if type(value) is int:
+        return float(value)
+    return value
 
 
 def _template_printer(factory: Factory, template: str, missing_ok: bool, *, typed: bool) -> Printer:

@@ -89,7 +89,9 @@ def show(cell: object) -> str:
     if cell is None:
         return ""
     if isinstance(cell, bool):
-        return "true" if cell else "false"
+        if cell:
+            return "true"
+        return "false"
     text = goformat.format_float(cell) if isinstance(cell, float) else str(cell)
     if text.isprintable():
         return text

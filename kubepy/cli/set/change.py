@@ -9,7 +9,7 @@ import copy
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list, spec_of
 from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.errors import CliError, raise_all
 from kubepy.cli.runtime.builder import Builder
@@ -187,7 +187,7 @@ TEMPLATED = {"DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationControl
 def pod_spec_of(obj: Object) -> Object:
     """Return the pod spec inside an object. Raises CliError for kinds without one
     (``UpdatePodSpecForObject``)."""
-    spec: Object = obj.get("spec") or {}
+    spec: Object = spec_of(obj)
     if obj["kind"] == "Pod":
         return spec
     if obj["kind"] == "CronJob":
@@ -203,8 +203,8 @@ def pod_spec_of(obj: Object) -> Object:
 
 def all_containers(spec: Object) -> Iterator[Object]:
     """Yield the containers, then the init containers."""
-    yield from spec.get("containers") or []
-    yield from spec.get("initContainers") or []
+    yield from nested_list(spec, "containers")
+    yield from nested_list(spec, "initContainers")
 
 
 def select_containers(spec: Object, pattern: str) -> list[Object]:

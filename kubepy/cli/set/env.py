@@ -10,7 +10,7 @@ import re
 from base64 import b64decode
 from typing import NamedTuple
 
-from kubepy.api.meta import Object, name_of
+from kubepy.api.meta import Object, name_of, nested_list, nested_map
 from kubepy.cli.create.configmap import check_variable
 from kubepy.cli.errors import CliError, is_expected
 from kubepy.cli.files import read_standard_input
@@ -222,7 +222,7 @@ def _imported_variables(factory: Factory, options: SetEnvOptions) -> list[Object
         field = {"ConfigMap": "configMapKeyRef", "Secret": "secretKeyRef"}.get(source["kind"])
         if field is None:
             raise CliError("unsupported resource specified in --from")
-        for key in sorted(source.get("data") or {}):
+        for key in sorted(nested_map(source, "data")):
             if options.keys and key not in options.keys:
                 continue
             name = re.sub(r"[^a-zA-Z0-9_]", "_", key).upper()
@@ -235,7 +235,7 @@ def _imported_variables(factory: Factory, options: SetEnvOptions) -> list[Object
 
 
 def _change_container(options: SetEnvOptions, container: Object, changes: EnvChanges) -> None:
-    before = container.get("env") or []
+    before = nested_list(container, "env")
     if not options.overwrite:
         for new in changes.add:
             for old in before:
@@ -276,7 +276,7 @@ def _list_variables(
     resolved."""
     factory.print(printable(f"# {obj['kind']} {name_of(obj)}, container {container['name']}"))
     names_by_error: dict[str, list[str]] = {}
-    for variable in container.get("env") or []:
+    for variable in nested_list(container, "env"):
         name = variable["name"]
         source = variable.get("valueFrom")
         value: str | None = variable.get("value", "")
@@ -322,13 +322,13 @@ def resolved(factory: Factory, obj: Object, container: Object, source: Object) -
     if reference := source.get("fieldRef"):
         return _field_value(obj["metadata"], reference["fieldPath"])
     if reference := source.get("resourceFieldRef"):
-        return _resource_value(container.get("resources") or {}, reference)
+        return _resource_value(nested_map(container, "resources"), reference)
     raise CliError("invalid valueFrom")
 
 
 def _key_value(factory: Factory, resource: str, noun: str, reference: Object) -> str:
     source = factory.client.get(resource, reference["name"], namespace=factory.namespace)
-    data: dict[str, str] = source.get("data") or {}
+    data: dict[str, str] = nested_map(source, "data")
     if reference["key"] not in data:
         raise CliError(f"key {reference['key']} not found in {noun} {reference['name']}")
     return data[reference["key"]]

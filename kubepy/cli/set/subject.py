@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
@@ -58,7 +58,7 @@ def subject(factory: Factory, options: SetSubjectOptions) -> None:
     def change(obj: Object) -> None:
         if obj["kind"] not in ("RoleBinding", "ClusterRoleBinding"):
             raise CliError("setting subjects is only supported for RoleBinding/ClusterRoleBinding")
-        before = obj.get("subjects") or []
+        before = nested_list(obj, "subjects")
         if added := [subject for subject in subjects if subject not in before]:
             obj["subjects"] = [*before, *added]
 

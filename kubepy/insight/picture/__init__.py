@@ -126,7 +126,9 @@ def state_after(step: Step, before: str) -> str | None:
             return PENDING
         return _WAITING.get(step.reason, FAILED)
     if step.action == "unavailable":  # "not-ready" is a step of its own
-        return READY if before == AVAILABLE else None
+        if before == AVAILABLE:
+            return READY
+        return None
     return STATE_AFTER.get(step.action)
 
 

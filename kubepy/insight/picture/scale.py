@@ -100,7 +100,9 @@ class Scale:
     def x(self, number: int) -> float:
         """Return the place of a step; -1 is the beginning, the number of all steps the end."""
         if number < 0 or not self.moments:
-            return 0.0 if number < 0 else self.width
+            if number < 0:
+                return 0.0
+            return self.width
         if number >= self._steps:
             return self.width
         moment = self.moments[bisect_right(self._firsts, number) - 1]

@@ -10,7 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from kubepy.api.meta import Object, annotations_of, name_of, uid_of
+from kubepy.api.meta import (
+    Object,
+    annotations_of,
+    name_of,
+    nested_list,
+    nested_map,
+    spec_of,
+    status_of,
+    uid_of,
+)
 from kubepy.api.objects.images import image_name_problem
 from kubepy.api.objects.outcomes import OUTCOME, PENDING, POD_OUTCOME, RUNS_FOR, UnknownOutcomeError
 from kubepy.api.objects.pods import is_pod_terminal, node_name, phase_of
@@ -78,7 +87,7 @@ class FailingContainer(NamedTuple):
 
     @property
     def waiting(self) -> Object:
-        return (self.status.get("state") or {}).get("waiting") or {}
+        return nested_map(self.status, "state", "waiting")
 
     @property
     def reason(self) -> str:
@@ -96,7 +105,7 @@ class FailingContainer(NamedTuple):
     @property
     def has_failed(self) -> bool:
         """Tell whether it ends again and again, or its end has ended the pod."""
-        ended = (self.status.get("state") or {}).get("terminated") or {}
+        ended = nested_map(self.status, "state", "terminated")
         return self.reason == CRASH_LOOP or bool(ended.get("exitCode"))
 
 
@@ -107,10 +116,10 @@ def failing_containers(pod: Object) -> Iterator[FailingContainer]:
         indexes = {
             container["name"]: index for index, container in enumerate(pod["spec"].get(field) or ())
         }
-        for index, status in enumerate((pod.get("status") or {}).get(statuses_field) or ()):
-            state = status.get("state") or {}
+        for index, status in enumerate(status_of(pod).get(statuses_field) or ()):
+            state = nested_map(status, "state")
             if status["name"] in indexes and (
-                "waiting" in state or (state.get("terminated") or {}).get("exitCode")
+                "waiting" in state or nested_map(state, "terminated").get("exitCode")
             ):
                 place = indexes[status["name"]]
                 yield FailingContainer(
@@ -133,8 +142,8 @@ def without_annotation(
     workload = top_owner(scene, pod)
     node = scene.get("nodes", "", node_name(pod))
     if annotations_of(pod).get(annotation):
-        metadata = (workload["spec"].get("template") or {}).get("metadata") or {}
-        if replaces_pods(workload) and annotation in (metadata.get("annotations") or {}):
+        metadata = nested_map(workload["spec"], "template", "metadata")
+        if replaces_pods(workload) and annotation in nested_map(metadata, "annotations"):
             patch = {"metadata": {"annotations": {annotation: None}}}
             return [merge_patch(scene, workload, {"spec": {"template": patch}})]
         if phase_of(pod) == "Failed":
@@ -231,7 +240,7 @@ def set_image(scene: Scene, failing: FailingContainer) -> list[Words]:
 def has_image(obj: Object, container: str, image: str) -> bool:
     """Return whether a container of a pod, or of a workload's template, has an image."""
     spec = pod_spec_of(obj)
-    containers = (*(spec.get("initContainers") or ()), *(spec.get("containers") or ()))
+    containers = (*nested_list(spec, "initContainers"), *nested_list(spec, "containers"))
     return any(each["name"] == container and each.get("image") == image for each in containers)
 
 
@@ -247,13 +256,13 @@ def earlier_images(scene: Scene, workload: Object, container: str) -> Iterator[s
         revisions = [
             (
                 int(obj.get("revision") or 0),
-                ((obj.get("data") or {}).get("spec") or {}).get("template") or {},
+                nested_map(obj, "data", "spec", "template"),
             )
             for obj in scene.owned(workload, "controllerrevisions.apps")
         ]
     for _, template in sorted(revisions, key=lambda revision: -revision[0]):
-        spec = template.get("spec") or {}
-        for other in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
+        spec = spec_of(template)
+        for other in (*nested_list(spec, "initContainers"), *nested_list(spec, "containers")):
             if other["name"] == container and other.get("image"):
                 yield other["image"]
 
@@ -301,7 +310,7 @@ def failure_links(scene: Scene, failing: FailingContainer, cause: str) -> Iterat
             f"{failing.title} ends again and again, after {restarts} so far{waits}",
         )
     if ended and cause == "out-of-memory":
-        limit = ((failing.container.get("resources") or {}).get("limits") or {}).get("memory")
+        limit = nested_map(failing.container, "resources", "limits").get("memory")
         yield scene.link(
             pod,
             f"{path}.reason",
@@ -322,7 +331,7 @@ def failure_links(scene: Scene, failing: FailingContainer, cause: str) -> Iterat
 
 def failed_pod(scene: Scene, pod: Object) -> Finding | None:
     """Blame a deadline, or a node that did not admit the pod or has ended it."""
-    status = pod.get("status") or {}
+    status = status_of(pod)
     if phase_of(pod) != "Failed" or not status.get("reason"):
         return None
     if status["reason"] == "DeadlineExceeded":
@@ -347,7 +356,7 @@ def rejected_pod(scene: Scene, pod: Object) -> Finding | None:
     """Blame a node that will not admit a pod which has yet to be started there: it was made anew
     after it had been rejected."""
     node = scene.get("nodes", "", node_name(pod))
-    status = pod.get("status") or {}
+    status = status_of(pod)
     is_undecided = phase_of(pod) in ("", "Pending") and not status.get("startTime")
     if node is None or not is_undecided or not pod_spec_of(top_owner(scene, pod)).get("nodeName"):
         return None
@@ -389,7 +398,7 @@ def not_started(scene: Scene, pod: Object) -> Finding | None:
     if (
         node is None
         or phase_of(pod) not in ("", "Pending")
-        or (pod.get("status") or {}).get("containerStatuses")
+        or status_of(pod).get("containerStatuses")
     ):
         return None
     rules = rules_of(scene)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubepy.api.meta import Object, name_of
+from kubepy.api.meta import Object, name_of, nested_list, nested_map
 from kubepy.api.objects.nodes import NO_EXECUTE, taints_of, tolerates
 from kubepy.insight import Finding, Link
 from kubepy.insight.why.goals import count, desired_replicas
@@ -63,7 +63,7 @@ def finding_of(scene: Scene, obj: Object, contest: Contest) -> Finding:
 def taints_of_named_node(scene: Scene, owner: Object) -> list[tuple[Link, Words]]:
     """Return the NoExecute taints of the node that a pod template names, each with the command that
     removes it."""
-    spec = (owner["spec"].get("template") or {}).get("spec") or {}
+    spec = nested_map(owner["spec"], "template", "spec")
     node = scene.get("nodes", "", spec.get("nodeName", ""))
     if node is None:
         return []
@@ -76,7 +76,7 @@ def taints_of_named_node(scene: Scene, owner: Object) -> list[tuple[Link, Words]
             ),
             ("taint", "nodes", name_of(node), f"{taint['key']}:{NO_EXECUTE}-"),
         )
-        for index, taint in enumerate(node["spec"].get("taints") or ())
+        for index, taint in enumerate(nested_list(node["spec"], "taints"))
         if taint.get("effect") == NO_EXECUTE
     ]
 
@@ -93,7 +93,7 @@ class EvictingTaint(NamedTuple):
 
 def evicting_taint(scene: Scene, owner: Object) -> EvictingTaint | None:
     """Return the first taint that evicts the pods of an owner from nodes that they are bound to."""
-    tolerations = pod_spec_of(top_owner(scene, owner)).get("tolerations") or []
+    tolerations = nested_list(pod_spec_of(top_owner(scene, owner)), "tolerations")
     for node in scene.list("nodes"):
         for index, taint in enumerate(taints_of(node)):
             brief = [

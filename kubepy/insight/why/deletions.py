@@ -22,6 +22,8 @@ from kubepy.api.meta import (
     is_being_deleted,
     name_of,
     namespace_of,
+    nested_list,
+    nested_map,
     owner_references,
     uid_of,
 )
@@ -82,7 +84,7 @@ def holder(scene: Scene, obj: Object) -> Finding:
         return foreign_finalizer(scene, obj, foreign)
     keepers = (
         KEEPERS[resource if (resource, finalizer) in KEEPERS else "", finalizer]
-        for finalizer in metadata.get("finalizers") or ()
+        for finalizer in nested_list(metadata, "finalizers")
     )
     findings = [keeper(scene, obj) for keeper in keepers] or [
         scene.finding(
@@ -227,7 +229,9 @@ def worst(scene: Scene, objects: Iterable[Object]) -> Finding | None:
     ]
     stuck = [finding for finding in findings if is_stuck(finding)]
     if not stuck:
-        return findings[0] if findings else None
+        if findings:
+            return findings[0]
+        return None
     return together(stuck)
 
 
@@ -272,7 +276,7 @@ def foreign_finalizers(scene: Scene, obj: Object) -> list[str]:
     resource = scene.key(obj).resource
     return [
         finalizer
-        for finalizer in obj["metadata"].get("finalizers") or ()
+        for finalizer in nested_list(obj["metadata"], "finalizers")
         if ("", finalizer) not in KEEPERS and (resource, finalizer) not in KEEPERS
     ]
 
@@ -305,9 +309,9 @@ def foreign_finalizer(scene: Scene, obj: Object, foreign: list[str]) -> Finding:
 
 def managers_of(obj: Object, finalizer: str) -> Iterator[str]:
     """Yield the field managers that set a finalizer."""
-    for entry in obj["metadata"].get("managedFields") or ():
-        fields = (entry.get("fieldsV1") or {}).get("f:metadata") or {}
-        if f'v:"{finalizer}"' in (fields.get("f:finalizers") or {}):
+    for entry in nested_list(obj["metadata"], "managedFields"):
+        fields = nested_map(entry, "fieldsV1", "f:metadata")
+        if f'v:"{finalizer}"' in nested_map(fields, "f:finalizers"):
             yield str(entry.get("manager", ""))
 
 
@@ -404,12 +408,12 @@ def protected_claim(scene: Scene, claim: Object) -> Finding:
         owner = top_owner(scene, users[0])
         if owner is not None and "replicas" in owner.get("spec", {}):
             remedies.append(scene.command(owner, "scale", scene.word(owner), "--replicas=0"))
-    volumes = users[0]["spec"].get("volumes") or []
+    volumes = nested_list(users[0]["spec"], "volumes")
     index = next(
         (
             index
             for index, volume in enumerate(volumes)
-            if (volume.get("persistentVolumeClaim") or {}).get("claimName") == name_of(claim)
+            if nested_map(volume, "persistentVolumeClaim").get("claimName") == name_of(claim)
         ),
         None,
     )
@@ -445,7 +449,7 @@ def top_owner(scene: Scene, obj: Object) -> Object | None:
 
 def protected_volume(scene: Scene, volume: Object) -> Finding:
     """Diagnose a volume that is kept for the claim that is bound to it."""
-    reference = volume["spec"].get("claimRef") or {}
+    reference = nested_map(volume["spec"], "claimRef")
     claim = scene.get(CLAIMS, reference.get("namespace", ""), reference.get("name", ""))
     if phase_of(volume) != "Bound" or claim is None or not is_bound_to(volume, claim):
         return scene.finding(
@@ -531,7 +535,7 @@ def terminating_namespace(scene: Scene, namespace: Object) -> Finding:
 def empty_namespace(scene: Scene, namespace: Object) -> Finding:
     """Diagnose a namespace that is being deleted and has no content any more."""
     kept = foreign_finalizers(scene, namespace)
-    spec = namespace["spec"].get("finalizers") or []
+    spec = nested_list(namespace["spec"], "finalizers")
     if KUBERNETES not in spec and spec:
         text = (
             f"no controller of this cluster removes {', '.join(spec)}: only `replace --raw "

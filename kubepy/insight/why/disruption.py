@@ -20,6 +20,8 @@ from kubepy.api.meta import (
     labels_of,
     name_of,
     namespace_of,
+    nested_list,
+    status_of,
 )
 from kubepy.api.objects.nodes import (
     DOWN_UNTIL,
@@ -203,7 +205,7 @@ def strict_budget(
 
     :param is_note: nobody wants to evict anything: the budget alone is described.
     """
-    status = budget.get("status") or {}
+    status = status_of(budget)
     healthy, needed, expected = (
         status.get(name) or 0 for name in ("currentHealthy", "desiredHealthy", "expectedPods")
     )
@@ -255,7 +257,7 @@ def get_message(budget: Object) -> str:
     return next(
         (
             condition.get("message", "")
-            for condition in (budget.get("status") or {}).get("conditions") or ()
+            for condition in nested_list(budget, "status", "conditions")
             if condition.get("reason") == "SyncFailed"
         ),
         "",
@@ -265,7 +267,7 @@ def get_message(budget: Object) -> str:
 def looser_budgets(scene: Scene, budget: Object, pod: Object | None) -> list[Words]:
     """Return the commands after which a budget allows an eviction."""
     spec = budget["spec"]
-    status = budget.get("status") or {}
+    status = status_of(budget)
     healthy = status.get("currentHealthy") or 0
     expected = status.get("expectedPods") or 0
     commands = []
@@ -339,7 +341,7 @@ def cordoned_pod(scene: Scene, budget: Object) -> tuple[Object, Object] | None:
 
 def note_strict_budget(scene: Scene, obj: Object) -> Finding | None:
     """Say about a budget that it allows no eviction though its pods are healthy."""
-    status = obj.get("status") or {}
+    status = status_of(obj)
     if status.get("disruptionsAllowed") or not status.get("expectedPods"):
         return None
     return strict_budget(scene, obj, is_note=True)
@@ -348,7 +350,7 @@ def note_strict_budget(scene: Scene, obj: Object) -> Finding | None:
 def budget_is_done(scene: Scene, obj: Object) -> bool:
     """Return whether a budget counts its pods, has enough healthy ones, and keeps none on a
     cordoned node."""
-    status = obj.get("status") or {}
+    status = status_of(obj)
     observed = status.get("observedGeneration", 0) >= obj["metadata"].get("generation", 0)
     is_healthy = (status.get("currentHealthy") or 0) >= (status.get("desiredHealthy") or 0)
     # A budget with minAvailable and no pods protects nothing.

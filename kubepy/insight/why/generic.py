@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubepy.api.meta import Object, is_being_deleted
+from kubepy.api.meta import Object, is_being_deleted, status_of
 from kubepy.api.objects.pods import get_condition
 from kubepy.insight.why import goals
 from kubepy.insight.why.scene import OTHER_KINDS, Diagnosis
@@ -77,7 +77,7 @@ def not_there(scene: Scene, obj: Object) -> Finding:
     finding = unhealthy(scene, obj)
     if finding is not None:
         return finding
-    field = "status.phase" if (obj.get("status") or {}).get("phase") else "status"
+    field = "status.phase" if status_of(obj).get("phase") else "status"
     return scene.finding(
         "not-ready", scene.link(obj, field, "nothing that the controllers do brings it further")
     )

@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from kubepy.api.meta import Object, is_being_deleted, labels_of, name_of, namespace_of, uid_of
+from kubepy.api.meta import (
+    Object,
+    is_being_deleted,
+    labels_of,
+    name_of,
+    namespace_of,
+    nested_list,
+    nested_map,
+    status_of,
+    uid_of,
+)
 from kubepy.api.objects.pods import phase_of
 from kubepy.insight.why import disruption, intent, jobs
 from kubepy.insight.why.scene import condition_status
@@ -36,12 +46,12 @@ SERVICE_NAME = "kubernetes.io/service-name"
 def is_observed(obj: Object) -> bool:
     """Return whether its controller has seen the object as it is."""
     generation = int(obj["metadata"].get("generation") or 0)
-    return generation <= int((obj.get("status") or {}).get("observedGeneration") or 0)
+    return generation <= int(status_of(obj).get("observedGeneration") or 0)
 
 
 def count(obj: Object, field: str) -> int:
     """Return a number of the status, 0 where it is missing."""
-    return int((obj.get("status") or {}).get(field) or 0)
+    return int(status_of(obj).get(field) or 0)
 
 
 def desired_replicas(obj: Object) -> int:
@@ -50,7 +60,9 @@ def desired_replicas(obj: Object) -> int:
     if obj["kind"] == "DaemonSet":
         return count(obj, "desiredNumberScheduled")
     replicas = obj["spec"].get("replicas")
-    return 1 if replicas is None else int(replicas)
+    if replicas is None:
+        return 1
+    return int(replicas)
 
 
 def progress(obj: Object) -> tuple[int, int] | None:
@@ -76,7 +88,7 @@ def is_done_with(scene: Scene, obj: Object, pods: int) -> bool:
             and count(obj, "succeeded") + pods >= completions
         )
     more = {field: count(obj, field) + pods for field in ("availableReplicas", "numberAvailable")}
-    return is_done(scene, {**obj, "status": {**(obj.get("status") or {}), **more}}, obj)
+    return is_done(scene, {**obj, "status": {**status_of(obj), **more}}, obj)
 
 
 def deployment(scene: Scene, obj: Object) -> bool:
@@ -103,7 +115,7 @@ def daemon_set(scene: Scene, obj: Object) -> bool:
 
 def partition_of(obj: Object) -> int:
     """Return the ordinal from which a StatefulSet's rollout replaces pods."""
-    rolling = (obj["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
+    rolling = nested_map(obj["spec"], "updateStrategy", "rollingUpdate")
     return int(rolling.get("partition") or 0)
 
 
@@ -114,9 +126,9 @@ def stateful_set(scene: Scene, obj: Object) -> bool:
     while pods may still be of the one between.
     """
     desired = desired_replicas(obj)
-    start = int((obj["spec"].get("ordinals") or {}).get("start") or 0)
+    start = int(nested_map(obj["spec"], "ordinals").get("start") or 0)
     to_update = desired
-    status = obj.get("status") or {}
+    status = status_of(obj)
     if status.get("currentRevision") != status.get("updateRevision"):
         to_update = min(desired, max(start + desired - partition_of(obj), 0))
     return (
@@ -181,8 +193,8 @@ def ready_slices(scene: Scene, service: Object) -> list[Object]:
         endpoint_slice
         for endpoint_slice in slices
         if any(
-            (endpoint.get("conditions") or {}).get("ready") is not False
-            for endpoint in endpoint_slice.get("endpoints") or ()
+            nested_map(endpoint, "conditions").get("ready") is not False
+            for endpoint in nested_list(endpoint_slice, "endpoints")
         )
     ]
 
@@ -195,11 +207,11 @@ def unserved_ports(scene: Scene, service: Object) -> list[int]:
     served = {
         port.get("name") or ""
         for endpoint_slice in ready_slices(scene, service)
-        for port in endpoint_slice.get("ports") or ()
+        for port in nested_list(endpoint_slice, "ports")
     }
     return [
         index
-        for index, port in enumerate(service["spec"].get("ports") or ())
+        for index, port in enumerate(nested_list(service["spec"], "ports"))
         if isinstance(port.get("targetPort"), str) and (port.get("name") or "") not in served
     ]
 
@@ -211,7 +223,7 @@ def is_backed(scene: Scene, service: Object) -> bool:
 
 def has_address(service: Object) -> bool:
     """Return whether a load balancer has got an address."""
-    return bool(((service.get("status") or {}).get("loadBalancer") or {}).get("ingress"))
+    return bool(nested_map(service, "status", "loadBalancer").get("ingress"))
 
 
 def service(scene: Scene, obj: Object) -> bool:
@@ -228,11 +240,11 @@ def backends_of(ingress: Object) -> Iterator[tuple[str, Object]]:
     """Yield the Services that an Ingress leads to, as it names them, each with the path of that
     field."""
     spec = ingress["spec"]
-    backends = [("spec.defaultBackend", spec.get("defaultBackend") or {})]
-    for index, rule in enumerate(spec.get("rules") or ()):
-        for number, path in enumerate((rule.get("http") or {}).get("paths") or ()):
+    backends = [("spec.defaultBackend", nested_map(spec, "defaultBackend"))]
+    for index, rule in enumerate(nested_list(spec, "rules")):
+        for number, path in enumerate(nested_list(rule, "http", "paths")):
             backends.append(
-                (f"spec.rules[{index}].http.paths[{number}].backend", path.get("backend") or {})
+                (f"spec.rules[{index}].http.paths[{number}].backend", nested_map(path, "backend"))
             )
     for field, backend in backends:
         if "service" in backend:
@@ -242,8 +254,8 @@ def backends_of(ingress: Object) -> Iterator[tuple[str, Object]]:
 def port_of_backend(service: Object, backend: Object) -> Object | None:
     """Return the port of a Service that an Ingress means; None where the Service does not have
     it."""
-    wanted = backend.get("port") or {}
-    ports = service["spec"].get("ports") or ()
+    wanted = nested_map(backend, "port")
+    ports = nested_list(service["spec"], "ports")
     if "name" in wanted:
         return next((port for port in ports if port.get("name") == wanted["name"]), None)
     return next((port for port in ports if port["port"] == wanted.get("number")), None)

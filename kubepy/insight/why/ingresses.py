@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubepy.api.meta import Object, name_of, namespace_of
+from kubepy.api.meta import Object, name_of, namespace_of, nested_list, nested_map
 from kubepy.insight.why import goals
 from kubepy.insight.why.remedies import absent, json_patch
 from kubepy.insight.why.services import MOST_OFFERED, SIMILAR, alikeness, ports_of
@@ -92,7 +92,7 @@ def missing_service(scene: Scene, ingress: Object, field: str, backend: Object) 
 def expose(scene: Scene, namespace: str, name: str, backend: Object) -> list[Words]:
     """Return the command that makes a Service of a name for the workload of that name, with the
     port by number."""
-    number = (backend.get("port") or {}).get("number")
+    number = nested_map(backend, "port").get("number")
     workloads = [
         workload
         for resource in EXPOSED
@@ -111,7 +111,7 @@ def expose(scene: Scene, namespace: str, name: str, backend: Object) -> list[Wor
 
 def missing_port(scene: Scene, ingress: Object, field: str, service: Object) -> Finding:
     """Return the finding about a backend whose Service does not have the port."""
-    ports = service["spec"].get("ports") or []
+    ports = nested_list(service["spec"], "ports")
     shown = ", ".join(
         str(port["port"]) + (f" ({port['name']})" if port.get("name") else "") for port in ports
     )
@@ -144,10 +144,10 @@ def json_pointer(path: str) -> str:
 
 def certificate_missing(scene: Scene, ingress: Object) -> Finding | None:
     """Say of an Ingress that is done that the Secret with its certificate is missing."""
-    for index, entry in enumerate(ingress["spec"].get("tls") or ()):
+    for index, entry in enumerate(nested_list(ingress["spec"], "tls")):
         name = entry.get("secretName")
         if name and scene.get(SECRETS, namespace_of(ingress), name) is None:
-            hosts = ", ".join(entry.get("hosts") or ()) or "its hosts"
+            hosts = ", ".join(nested_list(entry, "hosts")) or "its hosts"
             return scene.finding(
                 "certificate-missing",
                 scene.link(

@@ -12,7 +12,17 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubepy.api.meta import Object, annotations_of, is_being_deleted, name_of, namespace_of, uid_of
+from kubepy.api.meta import (
+    Object,
+    annotations_of,
+    is_being_deleted,
+    name_of,
+    namespace_of,
+    nested_list,
+    nested_map,
+    status_of,
+    uid_of,
+)
 from kubepy.api.objects.deployments import new_replica_set
 from kubepy.api.objects.usage import MEASURED, PREFIX
 from kubepy.insight.timeline import read_timeline
@@ -58,27 +68,27 @@ def sources_of(spec: Object) -> Iterator[ConfigSource]:
         mount["name"]
         for name in ("initContainers", "containers")
         for container in spec.get(name) or ()
-        for mount in container.get("volumeMounts") or ()
+        for mount in nested_list(container, "volumeMounts")
         if mount.get("subPath")
     }
     for kind in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(kind) or ()):
-            for number, source in enumerate(container.get("envFrom") or ()):
+            for number, source in enumerate(nested_list(container, "envFrom")):
                 yield from named(
                     source, f"spec.{kind}[{index}].envFrom[{number}]", ("configMapRef", "secretRef")
                 )
-            for number, variable in enumerate(container.get("env") or ()):
+            for number, variable in enumerate(nested_list(container, "env")):
                 yield from named(
-                    variable.get("valueFrom") or {},
+                    nested_map(variable, "valueFrom"),
                     f"spec.{kind}[{index}].env[{number}].valueFrom",
                     ("configMapKeyRef", "secretKeyRef"),
                 )
-    for index, volume in enumerate(spec.get("volumes") or ()):
+    for index, volume in enumerate(nested_list(spec, "volumes")):
         parts = [
             (volume, f"spec.volumes[{index}]"),
             *(
                 (part, f"spec.volumes[{index}].projected.sources[{number}]")
-                for number, part in enumerate((volume.get("projected") or {}).get("sources") or ())
+                for number, part in enumerate(nested_list(volume, "projected", "sources"))
             ),
         ]
         for part, path in parts:
@@ -106,8 +116,8 @@ def changed_after_start(scene: Scene, content: Object, pod: Object) -> bool:
     decides where times do not.
     """
     states = [
-        (status.get("state") or {}).get("running") or {}
-        for status in (pod.get("status") or {}).get("containerStatuses") or ()
+        nested_map(status, "state", "running")
+        for status in nested_list(pod, "status", "containerStatuses")
     ]
     starts = [state["startedAt"] for state in states if state.get("startedAt")]
     if not starts:
@@ -115,7 +125,7 @@ def changed_after_start(scene: Scene, content: Object, pod: Object) -> bool:
     started = str(min(starts))
     changed = str(value_at(content, changed_field(content)))
     newest = max(
-        (entry.get("time", "") for entry in content["metadata"].get("managedFields") or ()),
+        (entry.get("time", "") for entry in nested_list(content["metadata"], "managedFields")),
         default="",
     )
     has_revision = scene.settings.seed is not None and scene.cluster.clock.own is not None
@@ -144,11 +154,11 @@ def creation_revision(obj: Object) -> int:
 
 def changed_field(content: Object) -> str:
     """Return the path of the time at which the data of a ConfigMap or Secret was written last."""
-    entries = content["metadata"].get("managedFields") or ()
+    entries = nested_list(content["metadata"], "managedFields")
     times = [
         (entry.get("time", ""), index)
         for index, entry in enumerate(entries)
-        if not {"f:data", "f:binaryData", "f:stringData"}.isdisjoint(entry.get("fieldsV1") or ())
+        if not {"f:data", "f:binaryData", "f:stringData"}.isdisjoint(nested_list(entry, "fieldsV1"))
     ]
     if not times or max(times)[0] < content["metadata"]["creationTimestamp"]:
         return "metadata.creationTimestamp"
@@ -167,10 +177,7 @@ def pods_of(scene: Scene, obj: Object) -> list[Object]:
 
 def config_changed(scene: Scene, obj: Object) -> Finding | None:
     """Say that a ConfigMap or Secret was changed after pods that use it had started."""
-    if obj["kind"] == "Pod":
-        spec = obj["spec"]
-    else:
-        spec = (obj["spec"].get("template") or {}).get("spec") or {}
+    spec = obj["spec"] if obj["kind"] == "Pod" else nested_map(obj["spec"], "template", "spec")
     path = "" if obj["kind"] == "Pod" else "spec.template."
     for source in sources_of(spec):
         content = scene.get(source.resource, namespace_of(obj), source.name)
@@ -222,13 +229,13 @@ def template_unchanged(scene: Scene, obj: Object) -> Finding | None:
         return None
     rolled_out = revision["metadata"].get("creationTimestamp", "")
     obj = scene.client.with_managed_fields(obj)
-    for index, entry in enumerate(obj["metadata"].get("managedFields") or ()):
-        fields = entry.get("fieldsV1") or {}
+    for index, entry in enumerate(nested_list(obj["metadata"], "managedFields")):
+        fields = nested_map(entry, "fieldsV1")
         if (
             entry.get("manager") == CONTROLLERS
             or entry.get("subresource")
             or entry.get("time", "") < rolled_out
-            or "f:template" in (fields.get("f:spec") or {})
+            or "f:template" in nested_map(fields, "f:spec")
             or is_change_cause(fields)
         ):
             continue
@@ -251,7 +258,7 @@ def template_unchanged(scene: Scene, obj: Object) -> Finding | None:
 def is_change_cause(fields: Object) -> bool:
     """Return whether a managed fields entry is about the annotation that describes a revision
     alone."""
-    annotations = (fields.get("f:metadata") or {}).get("f:annotations") or {}
+    annotations = nested_map(fields, "f:metadata", "f:annotations")
     return (
         set(fields) == {"f:metadata"}
         and set(annotations) <= {".", f"f:{CHANGE_CAUSE}"}
@@ -376,7 +383,7 @@ def conflict(scene: Scene, workload: Object, autoscaler: Object) -> Finding | No
             link,
             remedies=[patch(scene, autoscaler, change)],
         )
-    desired = (autoscaler.get("status") or {}).get("desiredReplicas") or 0
+    desired = status_of(autoscaler).get("desiredReplicas") or 0
     if replicas and desired and desired != replicas:
         text = f"somebody set this size after {name} had set another one"
         return scene.finding(
@@ -427,7 +434,9 @@ def applied_replicas(workload: Object) -> int | None:
         replicas = json.loads(annotations_of(workload).get(LAST_APPLIED, "{}"))["spec"]["replicas"]
     except (ValueError, KeyError, TypeError):
         return None
-    return replicas if isinstance(replicas, int) else None
+    if isinstance(replicas, int):
+        return replicas
+    return None
 
 
 def undone_size(scene: Scene, workload: Object, autoscaler: Object) -> tuple[int, Object] | None:
@@ -498,7 +507,7 @@ def of_target(scene: Scene, obj: Object, target: Object) -> Finding | None:
     if finding is None:
         return None
     desired, available = (
-        int((holder.get("status") or {}).get(field) or 0)
+        int(status_of(holder).get(field) or 0)
         for holder, field in ((obj, "desiredReplicas"), (target, "availableReplicas"))
     )
     text = f"it wants {plural(desired, 'pod')}, and {available} of its target's are available"
@@ -510,12 +519,12 @@ def without_metrics(scene: Scene, obj: Object, target: Object) -> Finding:
     link = scene.condition_link(obj, "ScalingActive", "it cannot compute a size", "message")
     resources = [
         metric["resource"]["name"]
-        for metric in obj["spec"].get("metrics") or ()
+        for metric in nested_list(obj["spec"], "metrics")
         if metric["type"] == "Resource"
     ]
-    template = target["spec"].get("template") or {}
-    containers = (template.get("spec") or {}).get("containers") or []
-    annotations = (template.get("metadata") or {}).get("annotations") or {}
+    template = nested_map(target["spec"], "template")
+    containers = nested_list(template, "spec", "containers")
+    annotations = nested_map(template, "metadata", "annotations")
     chain = []
     change = {}
     requests = []
@@ -525,7 +534,7 @@ def without_metrics(scene: Scene, obj: Object, target: Object) -> Finding:
         annotation = PREFIX + resource
         amount = "100m" if resource == "cpu" else "128Mi"
         for index, container in enumerate(containers):
-            if resource not in ((container.get("resources") or {}).get("requests") or {}):
+            if resource not in nested_map(container, "resources", "requests"):
                 chain.append(
                     scene.link(
                         target,

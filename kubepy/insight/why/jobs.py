@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from kubepy.api.clock import format_time
-from kubepy.api.meta import Object, is_being_deleted, name_of
+from kubepy.api.meta import Object, is_being_deleted, name_of, nested_list, nested_map, status_of
 from kubepy.api.objects.pods import get_condition, is_pod_ready, is_pod_terminal, phase_of
 from kubepy.api.values import cron
 from kubepy.controllers.cronjob import (
@@ -106,9 +106,9 @@ def failure_of_pod(scene: Scene, job: Object) -> Iterator[Link]:
     if not failed:
         return
     pod = max(failed, key=lambda pod: (finish_time(cast("Pod", pod)), name_of(pod)))
-    statuses = pod["status"].get("containerStatuses") or []
+    statuses = nested_list(pod["status"], "containerStatuses")
     for index, status in enumerate(statuses):
-        ended = (status.get("state") or {}).get("terminated") or {}
+        ended = nested_map(status, "state", "terminated")
         if ended.get("exitCode"):
             yield scene.link(
                 pod,
@@ -181,7 +181,7 @@ def waiting_job(scene: Scene, job: Object) -> Finding | None:
 
 def running_job(scene: Scene, job: Object) -> Finding | None:
     """Name a Job that is under way."""
-    status = job.get("status") or {}
+    status = status_of(job)
     if condition_status(job, COMPLETE) == "True":
         return scene.finding("job-complete", scene.condition_link(job, COMPLETE, "it is complete"))
     due = active_deadline(cast("Job", job))
@@ -201,7 +201,7 @@ def running_job(scene: Scene, job: Object) -> Finding | None:
 def goes_on(scene: Scene, job: Object) -> bool:
     """Return whether a Job is under way though nothing is due any more: its pods run, and nobody
     knows for how long."""
-    status = job.get("status") or {}
+    status = status_of(job)
     return (
         bool(status.get("ready"))
         and status.get("ready") == status.get("active")
@@ -273,9 +273,7 @@ def is_behind(scene: Scene, cron_job: Object) -> bool:
         return False
     if cron_job["spec"].get("concurrencyPolicy") == "Forbid" and active_jobs(scene, cron_job):
         return True
-    made = str(
-        (cron_job.get("status") or {}).get("lastScheduleTime") or ""
-    )  # back-offs may outlast starts
+    made = str(status_of(cron_job).get("lastScheduleTime") or "")  # back-offs may outlast starts
     return any(
         event.get("reason") == "FailedCreate" and time_of_event(event) > made
         for event in scene.events(cron_job)
@@ -287,8 +285,8 @@ def has_new_schedule(cron_job: Object, since: datetime) -> bool:
     for nothing."""
     return any(
         entry.get("time", "") > format_time(since)
-        and "f:schedule" in ((entry.get("fieldsV1") or {}).get("f:spec") or {})
-        for entry in cron_job["metadata"].get("managedFields") or ()
+        and "f:schedule" in nested_map(entry, "fieldsV1", "f:spec")
+        for entry in nested_list(cron_job["metadata"], "managedFields")
     )
 
 
@@ -379,7 +377,7 @@ def note_cron_job(scene: Scene, cron_job: Object) -> Finding | None:
     ended = [job for job in scene.owned(cron_job, JOBS) if has_ended(job)]
     last = max(
         ended,
-        key=lambda job: ((job.get("status") or {}).get("startTime") or "", name_of(job)),
+        key=lambda job: (status_of(job).get("startTime") or "", name_of(job)),
         default=None,
     )
     text = f"the next start is at {format_time(starts_of(scene, cron_job).next)}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from kubepy.api.meta import Object, labels_of, name_of
+from kubepy.api.meta import Object, labels_of, name_of, nested_map
 from kubepy.api.objects.pods import pod_requests
 from kubepy.api.values.quantity import Quantity
 from kubepy.controllers.persistentvolume.provisioner import PROVISIONER
@@ -49,7 +49,7 @@ def new_node(
     name = name or next(
         free for free in (f"node-{number}" for number in count(1)) if free not in names
     )
-    selector = ((pod or {}).get("spec") or {}).get("nodeSelector") or {}
+    selector = nested_map(pod or {}, "spec", "nodeSelector")
     node: Object = {
         "apiVersion": "v1",
         "kind": "Node",

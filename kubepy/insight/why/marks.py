@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kubepy.api.meta import Object, annotations_of, controller_of, is_being_deleted
+from kubepy.api.meta import Object, annotations_of, controller_of, is_being_deleted, nested_map
 from kubepy.api.objects.usage import PREFIX
 from kubepy.api.objects.volumes import is_bound
 from kubepy.controllers.podgc import TAINT_OUT_OF_SERVICE
@@ -47,7 +47,9 @@ def kind_of(scene: Scene, words: Words) -> str:
     if words[0] == "label" and any(word.partition("=")[0] in ZONE_LABELS for word in words):
         return SIMULATED
     is_forced = any(word.startswith(TAINT_OUT_OF_SERVICE) for word in words)
-    return DESTRUCTIVE if is_forced else REAL
+    if is_forced:
+        return DESTRUCTIVE
+    return REAL
 
 
 def _makes_handler(words: Words) -> bool:
@@ -68,12 +70,14 @@ def _kind_of_replacement(scene: Scene, manifest: Object) -> str:
             return DESTRUCTIVE
         return REAL
     is_same = present is None or _for_kubelets(present) == _for_kubelets(manifest)
-    return REAL if is_same else SIMULATED
+    if is_same:
+        return REAL
+    return SIMULATED
 
 
 def _for_kubelets(obj: Object) -> list[tuple[str, str]]:
     """Return the annotations of an object, and of its template, that the simulation follows."""
-    template = obj["spec"].get("template") or {}
+    template = nested_map(obj["spec"], "template")
     return [
         item
         for holder in (obj, template)

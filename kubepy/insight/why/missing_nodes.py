@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubepy.api.meta import Object, name_of, namespace_of
+from kubepy.api.meta import Object, name_of, namespace_of, nested_list, nested_map
 from kubepy.api.objects.nodes import required_node_selector
 from kubepy.api.objects.pods import is_pod_terminal, node_name
 from kubepy.api.objects.volumes import is_bound
@@ -68,7 +68,7 @@ def bound_by_template(scene: Scene, pod: Object) -> Finding | None:
 
 
 def by_selector(scene: Scene, pod: Object, hosts: Collection[str]) -> MissingNode | None:
-    name = (pod["spec"].get("nodeSelector") or {}).get(HOSTNAME)
+    name = nested_map(pod["spec"], "nodeSelector").get(HOSTNAME)
     if not name or name in hosts:
         return None
     link = scene.link(pod, field_path("spec.nodeSelector", HOSTNAME), "it is meant for this node")
@@ -83,7 +83,7 @@ def by_affinity(scene: Scene, pod: Object, hosts: Collection[str]) -> MissingNod
     """Return the node that the pod's affinity wants, if each of its terms names nodes that do not
     exist."""
     selector: Any = required_node_selector(pod["spec"]) or {}
-    named = [hosts_of(term) for term in selector.get("nodeSelectorTerms") or ()]
+    named = [hosts_of(term) for term in nested_list(selector, "nodeSelectorTerms")]
     if not named or not all(named) or any(name in hosts for names in named for name in names):
         return None
     path = (
@@ -101,14 +101,14 @@ def by_affinity(scene: Scene, pod: Object, hosts: Collection[str]) -> MissingNod
 def hosts_of(term: Object) -> list[str]:
     """Return the nodes that a term of a node selector names; none where it may match any node."""
     wanted = [
-        *((expression, HOSTNAME) for expression in term.get("matchExpressions") or ()),
-        *((expression, "metadata.name") for expression in term.get("matchFields") or ()),
+        *((expression, HOSTNAME) for expression in nested_list(term, "matchExpressions")),
+        *((expression, "metadata.name") for expression in nested_list(term, "matchFields")),
     ]
     return [
         value
         for expression, key in wanted
         if expression["key"] == key and expression["operator"] == "In"
-        for value in expression.get("values") or ()
+        for value in nested_list(expression, "values")
     ]
 
 

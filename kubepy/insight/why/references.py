@@ -11,7 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubepy.api.meta import Object, annotations_of, name_of, namespace_of
+from kubepy.api.meta import (
+    Object,
+    annotations_of,
+    name_of,
+    namespace_of,
+    nested_list,
+    nested_map,
+    spec_of,
+)
 from kubepy.api.objects.outcomes import REFERENCES
 from kubepy.api.objects.pods import get_condition, node_name, phase_of
 from kubepy.api.objects.references import SECRETS, MissingReference, missing_references
@@ -91,7 +99,7 @@ def missing_finding(
     if present is None:
         last = absent(resource, namespace_of(obj), reference.name, f"there is no such {noun}")
     else:
-        keys = ", ".join(sorted(present.get("data") or ())) or "none"
+        keys = ", ".join(sorted(nested_list(present, "data"))) or "none"
         last = scene.link(
             present, f"data['{reference.key}']", f"it has no such key; its keys: {keys}"
         )
@@ -231,10 +239,10 @@ def demanded_objects(scene: Scene, spec: Object) -> Iterable[DemandedObject]:
 def missing_for_creation(scene: Scene, owner: Object) -> Finding | None:
     """Blame a missing object for which the API refuses the pods of an owner: with it the answer is
     another."""
-    template: Any = owner["spec"].get("template") or {}
+    template: Any = nested_map(owner["spec"], "template")
     if scene.key(owner).resource == "deployments.apps" or not template:
         return None
-    for demanded in demanded_objects(scene, template.get("spec") or {}):
+    for demanded in demanded_objects(scene, spec_of(template)):
         if (
             is_missing(scene, demanded, namespace_of(owner))
             and (refusal := first_refusal(scene, owner)) is not None

@@ -18,7 +18,17 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.errors import AlreadyExists, InternalError, Status
-from kubepy.api.meta import Object, clone, is_being_deleted, labels_of, name_of, namespace_of
+from kubepy.api.meta import (
+    Object,
+    clone,
+    is_being_deleted,
+    labels_of,
+    name_of,
+    namespace_of,
+    nested_list,
+    nested_map,
+    status_of,
+)
 from kubepy.api.objects import podsecurity, quotas
 from kubepy.api.objects.deployments import new_replica_set as find_new_replica_set
 from kubepy.api.objects.nodes import is_down
@@ -151,7 +161,7 @@ def of_stateful_set(scene: Scene, owner: Object) -> Iterator[Creation]:
     if ordinal is None:
         return
     lacking = len(in_range) - sum(number in in_range for number in present)
-    revision = (owner.get("status") or {}).get("updateRevision", "")
+    revision = status_of(owner).get("updateRevision", "")
     for claim in new_claims(stateful_set, ordinal):
         if scene.get(CLAIMS, namespace_of(owner), name_of(claim)) is None:
             yield Creation(CLAIMS, dict(claim), lacking)
@@ -221,7 +231,7 @@ def of_kubelet(scene: Scene, owner: Object) -> Iterator[Creation]:
         if (
             node_name(owner)
             and not is_pod_terminal(owner)
-            and not (owner.get("status") or {}).get("startTime")
+            and not status_of(owner).get("startTime")
         ):
             yield Creation(POD_STATUS, owner)
     elif is_registration_due(typed(owner)) and not is_down(owner, scene.now):
@@ -331,7 +341,9 @@ def creation_error(scene: Scene, owner: Object) -> Status | None:
     """Return the API's answer to the creation that an owner's controller would try now; None where
     it succeeds."""
     refusal = first_refusal(scene, owner)
-    return refusal[1] if refusal is not None else None
+    if refusal is not None:
+        return refusal[1]
+    return None
 
 
 # --- suspects -------------------------------------------------------------------------------------
@@ -353,7 +365,7 @@ def changed(obj: Object, parts: Iterable[str | int], value: Any = None) -> Objec
 
 def in_quotas(scene: Scene, namespace: str) -> Iterator[Suspect]:
     for quota in scene.list(QUOTAS, namespace):
-        for name in quota["spec"].get("hard") or {}:
+        for name in nested_map(quota["spec"], "hard"):
             yield Suspect(
                 "quota-exceeded",
                 QUOTAS,
@@ -370,7 +382,7 @@ def in_limit_ranges(scene: Scene, namespace: str) -> Iterator[Suspect]:
     """Yield each rule, then all rules about a resource together (a maximum makes a default), then
     all of an item."""
     for limits in scene.list(LIMIT_RANGES, namespace):
-        for index, item in enumerate(limits["spec"].get("limits") or ()):
+        for index, item in enumerate(nested_list(limits["spec"], "limits")):
             rules = [(field, name) for field in LIMITS for name in item.get(field) or ()]
             for field, name in rules:
                 yield Suspect(
@@ -419,7 +431,7 @@ def in_policies(scene: Scene, namespace: str) -> Iterator[Suspect]:
     bound = {binding["spec"].get("policyName") for binding in scene.list(BINDINGS)}
     for policy in scene.list(POLICIES):
         if name_of(policy) in bound:
-            for index, _ in enumerate(policy["spec"].get("validations") or ()):
+            for index, _ in enumerate(nested_list(policy["spec"], "validations")):
                 path = ("spec", "validations", index, "expression")
                 yield Suspect(
                     "admission-policy",
@@ -440,7 +452,7 @@ def in_policies(scene: Scene, namespace: str) -> Iterator[Suspect]:
 def in_webhooks(scene: Scene, namespace: str) -> Iterator[Suspect]:
     for resource in WEBHOOKS:
         for configuration in scene.list(resource):
-            for index, hook in enumerate(configuration.get("webhooks") or ()):
+            for index, hook in enumerate(nested_list(configuration, "webhooks")):
                 place = "service" if "service" in hook["clientConfig"] else "url"
                 yield Suspect(
                     "webhook-unreachable",
@@ -596,9 +608,7 @@ def quota_exceeded(case: Refusal) -> Evidence:
     scene = case.scene
     quota = case.suspect.obj
     resource = case.trial.creation.resource
-    hard, used = (
-        quotas.amounts((quota.get("status") or {}).get(field)) for field in ("hard", "used")
-    )
+    hard, used = (quotas.amounts(status_of(quota).get(field)) for field in ("hard", "used"))
     usage = quotas.masked(quotas.evaluator_for(resource).usage(case.created, scene.now), hard)
     name = next(iter({*quota["spec"]["hard"]} - {*case.suspect.harmless["spec"]["hard"]}))
     if name not in usage or used.get(name, quotas.ZERO) + usage[name] <= hard[name]:
@@ -638,7 +648,7 @@ def unnamed_resource(case: Refusal) -> Evidence:
     """Show a resource under quota for which a container names no amount."""
     scene = case.scene
     quota = case.suspect.obj
-    hard = quota["spec"].get("hard") or {}
+    hard = nested_map(quota["spec"], "hard")
     if case.trial.creation.resource == PODS:
         unnamed = list(quotas.unnamed_resources(case.trial.creation.obj, hard))
     else:
@@ -708,12 +718,12 @@ def pod_security(case: Refusal) -> Evidence:
     links = [case.link(case.suspect.field, "it takes only pods of this level")]
     remedies: list[Words] = []
     pod = case.trial.creation.obj
-    template = (workload["spec"].get("template") or {}).get("spec") or {}
+    template = nested_map(workload["spec"], "template", "spec")
     if workload["spec"].get("template"):
         hardened = clone(pod["spec"])
-        for container in (*hardened["containers"], *(hardened.get("initContainers") or ())):
+        for container in (*hardened["containers"], *nested_list(hardened, "initContainers")):
             container["securityContext"] = {
-                **(container.get("securityContext") or {}),
+                **nested_map(container, "securityContext"),
                 **RESTRICTED,
             }
         level = podsecurity.LevelVersion(labels_of(namespace)[ENFORCE], None)

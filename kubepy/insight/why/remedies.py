@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kubepy.api.errors import Status
-from kubepy.api.meta import Object, clone, is_controlled_by
+from kubepy.api.meta import Object, clone, is_controlled_by, nested_list, nested_map
 from kubepy.api.objects.pods import is_pod_active, node_name, phase_of
 from kubepy.api.patches.documents import json_patch as json_patched
 from kubepy.insight import Link, RemedyCommand
@@ -108,7 +108,7 @@ def replaces_pods(workload: Object) -> bool:
     """Return whether a new template comes to a pod that is not ready without a hand: a StatefulSet
     waits for it."""
     if workload["kind"] == "DaemonSet":
-        return (workload["spec"].get("updateStrategy") or {}).get("type") != "OnDelete"
+        return nested_map(workload["spec"], "updateStrategy").get("type") != "OnDelete"
     return workload["kind"] == "Deployment" and not workload["spec"].get("paused")
 
 
@@ -166,7 +166,7 @@ def set_resources(
                 (
                     "add",
                     ("containers", index, "resources"),
-                    merged_amounts(present.get("resources") or {}, amounts),
+                    merged_amounts(nested_map(present, "resources"), amounts),
                 )
                 for index, present in chosen
             ),
@@ -233,9 +233,9 @@ def manifest_of(obj: Object) -> Object:
             metadata[field] = clone(obj["metadata"][field])
     if obj["kind"] == "Job":
         spec.pop("selector", None)
-        metadata["labels"] = without_tracking(metadata.get("labels") or {})
-        of_pods = (spec.get("template") or {}).get("metadata") or {}
-        of_pods["labels"] = without_tracking(of_pods.get("labels") or {})
+        metadata["labels"] = without_tracking(nested_map(metadata, "labels"))
+        of_pods = nested_map(spec, "template", "metadata")
+        of_pods["labels"] = without_tracking(nested_map(of_pods, "labels"))
     return {
         "apiVersion": obj["apiVersion"],
         "kind": obj["kind"],
@@ -288,7 +288,7 @@ def replace_in_place(scene: Scene, obj: Object) -> list[Words]:
     ):
         return []
     strategy = workload["spec"].get(field) or {} if field else {}
-    if not all_pods or not (strategy.get("rollingUpdate") or {}).get("maxSurge"):
+    if not all_pods or not nested_map(strategy, "rollingUpdate").get("maxSurge"):
         return []
     return [
         merge_patch(
@@ -327,7 +327,7 @@ def tolerate(scene: Scene, pod: Object, taints: Iterable[Object]) -> list[Words]
                 ),
             )
         ]
-    present = pod_spec_of(workload).get("tolerations") or []
+    present = nested_list(pod_spec_of(workload), "tolerations")
     return patch_template(scene, pod, ("add", ("tolerations",), [*present, *tolerations]))
 
 
@@ -379,7 +379,7 @@ def request_less(scene: Scene, pod: Object, amounts: Mapping[str, int]) -> list[
     asking = [
         container
         for container in containers
-        if not {*amounts}.isdisjoint((container.get("resources") or {}).get("requests") or ())
+        if not {*amounts}.isdisjoint(nested_list(container, "resources", "requests"))
     ]
     if (
         len(asking) != 1

@@ -7,7 +7,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from kubepy.api.meta import Object, annotations_of, name_of, namespace_of, uid_of
+from kubepy.api.meta import (
+    Object,
+    annotations_of,
+    name_of,
+    namespace_of,
+    nested_list,
+    nested_map,
+    uid_of,
+)
 from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.admission.limits import ANNOTATION
 from kubepy.insight.why.remedies import field_path, pods_of, top_owner
@@ -32,11 +40,11 @@ def default_request(scene: Scene, pod: Object, resource: str) -> Link | None:
     requested = [
         requests[resource]
         for container in pod["spec"]["containers"]
-        if resource in (requests := (container.get("resources") or {}).get("requests") or {})
+        if resource in (requests := nested_map(container, "resources", "requests"))
     ]
     for limits in scene.list(LIMIT_RANGES, namespace_of(pod)):
-        for index, item in enumerate(limits["spec"].get("limits") or ()):
-            amount = (item.get("defaultRequest") or {}).get(resource)
+        for index, item in enumerate(nested_list(limits["spec"], "limits")):
+            amount = nested_map(item, "defaultRequest").get(resource)
             if (
                 item.get("type") == "Container"
                 and amount is not None
@@ -74,9 +82,9 @@ def outranking(
 def preemption_link(scene: Scene, preemptor: Object) -> Link | None:
     """Return the link of the event by which a pod has displaced another one."""
     for event in scene.list("events"):
-        related = event.get("related") or {}
+        related = nested_map(event, "related")
         if event.get("reason") == "Preempted" and related.get("uid") == uid_of(preemptor):
-            victim = (event.get("involvedObject") or {}).get("name", "")
+            victim = nested_map(event, "involvedObject").get("name", "")
             return scene.link(
                 event, "reason", f"pod/{name_of(preemptor)} has displaced pod/{victim}"
             )

@@ -15,7 +15,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.errors import Status
-from kubepy.api.meta import Object, annotations_of, controller_of, name_of, namespace_of, uid_of
+from kubepy.api.meta import (
+    Object,
+    annotations_of,
+    controller_of,
+    name_of,
+    namespace_of,
+    nested_list,
+    nested_map,
+    uid_of,
+)
 from kubepy.api.objects.outcomes import OUTCOME, POD_OUTCOME
 from kubepy.api.objects.pods import get_condition, node_name
 from kubepy.insight import Finding, Link, needs_more
@@ -165,7 +174,7 @@ class Scene:
         if namespace not in self._events:
             by_uid: dict[str, Objects] = {}
             for event in self.list("events", namespace):
-                by_uid.setdefault((event.get("involvedObject") or {}).get("uid", ""), []).append(
+                by_uid.setdefault(nested_map(event, "involvedObject").get("uid", ""), []).append(
                     event
                 )
             self._events[namespace] = by_uid
@@ -282,7 +291,7 @@ def value_at(obj: Any, path: str) -> Any:
 def time_of_event(event: Object) -> str:
     """Return when an event happened last, as the API writes times; series and old events have other
     fields."""
-    series = event.get("series") or {}
+    series = nested_map(event, "series")
     return str(
         series.get("lastObservedTime")
         or event.get("lastTimestamp")
@@ -337,8 +346,8 @@ def annotated(
 def unready_link(scene: Scene, pod: Object) -> Link:
     """Return the link that shows that a pod is not ready: a container that runs, or the
     condition."""
-    for index, status in enumerate((pod.get("status") or {}).get("containerStatuses") or ()):
-        if not status.get("ready") and "running" in (status.get("state") or {}):
+    for index, status in enumerate(nested_list(pod, "status", "containerStatuses")):
+        if not status.get("ready") and "running" in nested_map(status, "state"):
             return scene.link(
                 pod,
                 f"status.containerStatuses[{index}].ready",

@@ -27,6 +27,8 @@ from kubepy.api.meta import (
     labels_of,
     name_of,
     namespace_of,
+    nested_list,
+    nested_map,
 )
 from kubepy.api.objects.nodes import (
     TAINT_UNSCHEDULABLE,
@@ -277,7 +279,7 @@ def wrong_labels(pod: PodInfo, node_info: NodeInfo) -> list[str]:
     """Return the labels of the pod's nodeSelector that the node does not have so."""
     return [
         key
-        for key, value in (pod.spec.get("nodeSelector") or {}).items()
+        for key, value in nested_map(pod.spec, "nodeSelector").items()
         if node_info.labels.get(key) != value
     ]
 
@@ -395,7 +397,7 @@ def label_node(case: PlacementCase, labels: dict[str, str | None]) -> list[Words
 
 def node_affinity(case: PlacementCase) -> Evidence:
     selector: Any = required_node_selector(case.pod["spec"]) or {}
-    terms = selector.get("nodeSelectorTerms") or []
+    terms = nested_list(selector, "nodeSelectorTerms")
     path = (
         "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution."
         "nodeSelectorTerms"
@@ -403,7 +405,7 @@ def node_affinity(case: PlacementCase) -> Evidence:
     links = [case.pod_link(path, "it wants a node that meets one of these terms")]
     labels: dict[str, str | None] = {}
     term = next((term for term in terms if not term.get("matchFields")), None)
-    for expression in (term or {}).get("matchExpressions") or ():
+    for expression in nested_list(term or {}, "matchExpressions"):
         single: Any = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
         if node_selector_matches(single, case.node.node or {}):
             continue
@@ -502,7 +504,7 @@ def resources(case: PlacementCase) -> Evidence:
         (
             index
             for index, container in enumerate(case.pod["spec"]["containers"])
-            if name in ((container.get("resources") or {}).get("requests") or {})
+            if name in nested_map(container, "resources", "requests")
         ),
         None,
     )
@@ -606,7 +608,7 @@ def port_paths(pod: Object) -> Iterator[tuple[str, int]]:
     """Yield the paths of a pod's host ports, with the ports."""
     for field in ("containers", "initContainers"):
         for index, container in enumerate(pod["spec"].get(field) or ()):
-            for place, port in enumerate(container.get("ports") or ()):
+            for place, port in enumerate(nested_list(container, "ports")):
                 if port.get("hostPort"):
                     yield f"spec.{field}[{index}].ports[{place}].hostPort", port["hostPort"]
 
@@ -707,7 +709,7 @@ def topology_spread(case: PlacementCase) -> Evidence:
     constraints = constraints_of(pod, DO_NOT_SCHEDULE)
     positions = [
         index
-        for index, item in enumerate(pod.spec.get("topologySpreadConstraints") or ())
+        for index, item in enumerate(nested_list(pod.spec, "topologySpreadConstraints"))
         if item["whenUnsatisfiable"] == DO_NOT_SCHEDULE
     ]
     missing = next(
@@ -778,7 +780,7 @@ def replace_at_once(case: PlacementCase) -> list[Words]:
 
 def volume_limit(case: PlacementCase) -> Evidence:
     csi_node = case.scene.get(CSI_NODES, "", case.node.name)
-    drivers = (csi_node or {"spec": {}})["spec"].get("drivers") or []
+    drivers = nested_list((csi_node or {"spec": {}})["spec"], "drivers")
     index = next((index for index, driver in enumerate(drivers) if driver.get("allocatable")), 0)
     if csi_node is None:
         links = []

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
-from kubepy.api.meta import Object, labels_of, name_of, namespace_of
+from kubepy.api.meta import Object, labels_of, name_of, namespace_of, nested_list, nested_map
 from kubepy.api.objects.pods import is_pod_ready
 from kubepy.insight.why import goals
 from kubepy.insight.why.deletions import counted, top_owner
@@ -36,7 +36,7 @@ MOST_OFFERED = 2  # workloads, ports or Services that might have been meant
 
 def chooses(service: Object, labels: dict[str, str]) -> bool:
     """Return whether a Service's selector matches labels."""
-    selector = service["spec"].get("selector") or {}
+    selector = nested_map(service["spec"], "selector")
     return bool(selector) and all(labels.get(key) == value for key, value in selector.items())
 
 
@@ -46,8 +46,8 @@ def alikeness(name: str, other: str) -> float:
 
 
 def template_labels(workload: Object) -> dict[str, str]:
-    metadata = (workload["spec"].get("template") or {}).get("metadata") or {}
-    return dict(metadata.get("labels") or {})
+    metadata = nested_map(workload["spec"], "template", "metadata")
+    return dict(nested_map(metadata, "labels"))
 
 
 # --- pods -----------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def may_be_meant(service: Object, workload: Object) -> bool:
 
 def select(scene: Scene, service: Object, workload: Object) -> Words:
     """Return the command that lets a Service choose the pods of a workload."""
-    chosen = (workload["spec"].get("selector") or {}).get("matchLabels") or template_labels(
+    chosen = nested_map(workload["spec"], "selector").get("matchLabels") or template_labels(
         workload
     )
     labels = ",".join(f"{key}={value}" for key, value in sorted(chosen.items()))
@@ -183,7 +183,7 @@ def ports_of(pod: Object) -> Iterator[tuple[str, Object]]:
     """Yield the ports that the containers of a pod name, each with the path of the list that has
     it."""
     for index, container in enumerate(pod["spec"]["containers"]):
-        for port in container.get("ports") or ():
+        for port in nested_list(container, "ports"):
             yield f"spec.containers[{index}].ports", port
 
 
@@ -208,7 +208,7 @@ def targets(port: Object, declared: list[Object]) -> list[str | int]:
 
 def load_balancer_pending(scene: Scene, service: Object) -> Finding | None:
     """Diagnose a Service of type LoadBalancer to which nobody has given an address."""
-    balancer = (service.get("status") or {}).get("loadBalancer") or {}
+    balancer = nested_map(service, "status", "loadBalancer")
     if service["spec"].get("type") != "LoadBalancer" or balancer.get("ingress"):
         return None
     if service["spec"].get("loadBalancerClass"):

@@ -9,7 +9,7 @@ suffices, a sequence of them is looked for.
 from __future__ import annotations
 
 from kubepy.api.errors import not_found
-from kubepy.api.meta import Object, controller_of, is_being_deleted, uid_of
+from kubepy.api.meta import Object, controller_of, is_being_deleted, status_of, uid_of
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.insight import Finding
 from kubepy.insight.prediction import release
@@ -114,10 +114,7 @@ def _is_replaced(
 def no_controllers(question: Question, scene: Scene, obj: Object) -> Why:
     """Say that nobody runs the controllers, and which command runs them until the object is
     done."""
-    if (obj.get("status") or {}).get("observedGeneration"):
-        field = "status.observedGeneration"
-    else:
-        field = "status"
+    field = "status.observedGeneration" if status_of(obj).get("observedGeneration") else "status"
     if question.is_held:
         text = (
             "the process that holds the lock of the controllers runs only kubelets (serve "

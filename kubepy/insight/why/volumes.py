@@ -16,6 +16,8 @@ from kubepy.api.meta import (
     labels_of,
     name_of,
     namespace_of,
+    nested_list,
+    nested_map,
 )
 from kubepy.api.objects.pods import is_pod_terminal, node_name, phase_of
 from kubepy.api.objects.volumes import (
@@ -298,7 +300,7 @@ def defects_of(
     def mend(spec: Object) -> list[Words]:
         return [merge_patch(scene, volume, {"spec": spec})]
 
-    claim_ref = volume["spec"].get("claimRef") or {}
+    claim_ref = nested_map(volume["spec"], "claimRef")
     if is_being_deleted(volume):
         yield Defect("metadata.deletionTimestamp", "it is being deleted", [])
     if claim_ref and not is_bound_to(volume, claim):
@@ -314,7 +316,7 @@ def defects_of(
         yield Defect("spec.volumeMode", "it has another mode", [])
     if not offers_access(volume, claim):
         modes = claim["spec"]["accessModes"]
-        offered = volume["spec"].get("accessModes") or []
+        offered = nested_list(volume["spec"], "accessModes")
         wanted = modes if ONCE_POD in (*modes, *offered) else [*offered, *modes]
         yield Defect(
             "spec.accessModes",
@@ -327,7 +329,7 @@ def defects_of(
         and not is_named
         and not from_label_selector(selector).matches(labels_of(volume))
     ):
-        labels = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
+        labels = [f"{key}={value}" for key, value in nested_map(selector, "matchLabels").items()]
         yield Defect(
             "metadata.labels",
             "the claim's selector does not match its labels",
@@ -404,7 +406,7 @@ def unusable_claim(scene: Scene, pod: Object) -> Finding | None:
     """Find out which claim keeps a pod from being scheduled at all: missing, lost, being deleted,
     or not bound."""
     namespace = namespace_of(pod)
-    for index, volume in enumerate(pod["spec"].get("volumes") or ()):
+    for index, volume in enumerate(nested_list(pod["spec"], "volumes")):
         for use in uses_of({**pod, "spec": {"volumes": [volume]}}):
             claim = scene.get(CLAIMS, namespace, use.claim)
             if claim is None:
@@ -476,7 +478,7 @@ def reachable_from_elsewhere(
     for index, term in enumerate(
         (not is_bound(claim) and storage_class.get("allowedTopologies")) or ()
     ):
-        for place, requirement in enumerate(term.get("matchLabelExpressions") or ()):
+        for place, requirement in enumerate(nested_list(term, "matchLabelExpressions")):
             path = f"allowedTopologies[{index}].matchLabelExpressions[{place}].values"
             yield storage_class, path, requirement["key"], list(requirement["values"])
 
@@ -556,9 +558,9 @@ def zones_of(volume: Object) -> Iterator[tuple[str, str, list[str]]]:
     for key in ZONE_LABELS:
         if key in labels:
             yield field_path("metadata.labels", key), key, labels[key].split("__")
-    required: Any = (volume["spec"].get("nodeAffinity") or {}).get("required") or {}
-    for index, term in enumerate(required.get("nodeSelectorTerms") or ()):
-        for place, expression in enumerate(term.get("matchExpressions") or ()):
+    required: Any = nested_map(volume["spec"], "nodeAffinity", "required")
+    for index, term in enumerate(nested_list(required, "nodeSelectorTerms")):
+        for place, expression in enumerate(nested_list(term, "matchExpressions")):
             if expression["operator"] == "In":
                 path = (
                     f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]."
@@ -573,7 +575,7 @@ def users_of_volumes(
     """Return the links that show who uses a volume that only one pod may use, and these pods."""
     own = {use.claim for use in uses_of(pod) if not use.ephemeral}
     for claim in claims_of(scene, pod):
-        if name_of(claim) in own and ONCE_POD in (claim["spec"].get("accessModes") or ()):
+        if name_of(claim) in own and ONCE_POD in nested_list(claim["spec"], "accessModes"):
             users = [
                 other
                 for other in scene.list("pods", namespace_of(pod))
@@ -587,11 +589,11 @@ def users_of_volumes(
                     scene.link(claim, "spec.accessModes", "only one pod may use the claim"),
                     *(scene.link(user, "spec.volumes", "it uses the claim") for user in users[:1]),
                 ], users
-    for index, volume in enumerate(pod["spec"].get("volumes") or ()):
+    for index, volume in enumerate(nested_list(pod["spec"], "volumes")):
         for other in node_info.pods.values():
             if any(
                 is_volume_conflict(volume, taken)
-                for taken in other.pod["spec"].get("volumes") or ()
+                for taken in nested_list(other.pod["spec"], "volumes")
             ):
                 holder = dict(other.pod)
                 return [

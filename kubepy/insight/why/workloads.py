@@ -21,6 +21,10 @@ from kubepy.api.meta import (
     labels_of,
     name_of,
     namespace_of,
+    nested_list,
+    nested_map,
+    spec_of,
+    status_of,
     uid_of,
 )
 from kubepy.api.objects.deployments import new_replica_set, old_replica_sets
@@ -72,7 +76,7 @@ def readiness_gate(scene: Scene, pod: Object) -> Finding | None:
     """Blame a readiness gate whose condition nobody has set to True."""
     if is_being_deleted(pod) or condition_status(pod, "ContainersReady") != "True":
         return None
-    for gate in pod["spec"].get("readinessGates") or ():
+    for gate in nested_list(pod["spec"], "readinessGates"):
         name = gate["conditionType"]
         if condition_status(pod, name) != "True":
             return scene.finding(
@@ -101,16 +105,16 @@ def not_ready(scene: Scene, pod: Object) -> Finding | None:
 def appearance(scene: Scene, pod: Object) -> tuple[object, ...]:
     """Return what tells the state of a pod from those of others: pods that look alike have the same
     cause."""
-    status = pod.get("status") or {}
+    status = status_of(pod)
     reasons = [
         (state.get("waiting") or state.get("terminated") or {}).get("reason")
         for name in ("initContainerStatuses", "containerStatuses")
         for container in status.get(name) or ()
-        for state in (container.get("state") or {},)
+        for state in (nested_map(container, "state"),)
     ]
     conditions = [
         (condition["type"], condition.get("status"), condition.get("reason"))
-        for condition in status.get("conditions") or ()
+        for condition in nested_list(status, "conditions")
     ]
     node = scene.get("nodes", "", node_name(pod)) if is_being_deleted(pod) else None
     labels = labels_of(pod)
@@ -373,7 +377,7 @@ def replica_set(scene: Scene, obj: Object) -> Finding | None:
 
 def on_delete(scene: Scene, obj: Object) -> Finding | None:
     """Blame updateStrategy OnDelete, where pods are healthy but old."""
-    if (obj["spec"].get("updateStrategy") or {}).get("type") != "OnDelete" or goals.is_done(
+    if nested_map(obj["spec"], "updateStrategy").get("type") != "OnDelete" or goals.is_done(
         scene, obj, obj
     ):
         return None
@@ -400,7 +404,7 @@ def on_delete(scene: Scene, obj: Object) -> Finding | None:
 def newest_revision(scene: Scene, obj: Object) -> str:
     """Return the revision hash of the newest template of a DaemonSet or StatefulSet."""
     if obj["kind"] == "StatefulSet":
-        return str((obj.get("status") or {}).get("updateRevision", ""))
+        return str(status_of(obj).get("updateRevision", ""))
     revisions = scene.owned(obj, "controllerrevisions.apps")
     newest = max(revisions, key=lambda revision: int(revision.get("revision") or 0), default=None)
     if newest:
@@ -417,7 +421,7 @@ def dead_nodes(scene: Scene, obj: Object) -> Finding | None:
     still old."""
     if (
         goals.daemon_set(scene, obj)
-        or (obj["spec"].get("updateStrategy") or {}).get("type") == "OnDelete"
+        or nested_map(obj["spec"], "updateStrategy").get("type") == "OnDelete"
     ):
         return None
     pods = scene.owned(obj, "pods")
@@ -431,7 +435,7 @@ def dead_nodes(scene: Scene, obj: Object) -> Finding | None:
     ]
     names = {name_of(pod) for pod, _ in dead}
     waiting = [pod for pod in pods if name_of(pod) not in names and not is_new(scene, obj, pod)]
-    rolling = (obj["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
+    rolling = nested_map(obj["spec"], "updateStrategy", "rollingUpdate")
     allowed = scaled(rolling.get("maxUnavailable", 1), desired)
     if not dead or not waiting or len(dead) < allowed:
         return None
@@ -606,7 +610,7 @@ def scaled_to_zero(scene: Scene, obj: Object) -> Finding | None:
 def partition(scene: Scene, obj: Object) -> Finding | None:
     """Say that a rollout has ended at its partition."""
     number = goals.partition_of(obj)
-    status = obj.get("status") or {}
+    status = status_of(obj)
     if not number or status.get("currentRevision") == status.get("updateRevision"):
         return None
     return scene.finding(
@@ -629,7 +633,7 @@ def misscheduled(scene: Scene, obj: Object) -> Finding | None:
             and not is_being_deleted(pod)
             and not placement(cast("Node", node)).should_run
         ):
-            taints = (node.get("spec") or {}).get("taints")
+            taints = spec_of(node).get("taints")
             return scene.finding(
                 "misscheduled",
                 scene.link(
@@ -700,7 +704,7 @@ def without_nodes(scene: Scene, obj: Object) -> Finding | None:
     if not nodes:
         return scene.finding("no-nodes", none, remedies=[new_node(scene, template)])
     chosen = [node for node in nodes if required_node_affinity_matches(template, node)]
-    selector = template["spec"].get("nodeSelector") or {}
+    selector = nested_map(template["spec"], "nodeSelector")
     if selector and not any(selector.items() <= labels_of(node).items() for node in nodes):
         labels = [f"{name}={value}" for name, value in sorted(selector.items())]
         label = [("label", "nodes", place, *labels) for place in (name_of(nodes[0]), "--all")]

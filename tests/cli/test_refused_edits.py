@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kubepy.apiserver.cluster import LocalCluster
+from kubepy.storage.folder.store import FolderStore
 from tests.cli.conftest import Kubepy
 
 MANIFESTS = """
@@ -305,3 +307,106 @@ def test_service_in_new_manifest_is_taken_as_it_is(kubepy: Kubepy, folder: Path)
     )
     assert kubepy("fsck").status == 0
     assert "front" in kubepy("get", "svc").out
+
+
+DEFINITION = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, properties: {size: {type: integer}}}
+"""
+WIDER_DEFINITION = DEFINITION.replace("{size: {", "{colour: {type: string}, size: {")
+WIDGET = """
+apiVersion: example.com/v1
+kind: Widget
+metadata: {name: w}
+spec: {size: 1}
+"""
+
+
+@pytest.mark.parametrize("way", ["command", "file"])
+def test_refused_custom_resource_is_read_again_when_its_definition_changes(
+    bare: Kubepy, folder: Path, way: str
+) -> None:
+    kubepy = bare
+    kubepy("init", "--nodes=1")
+    assert kubepy("apply", "-f", "-", stdin=DEFINITION).status == 0
+    assert kubepy("apply", "-f", "-", stdin=WIDGET).status == 0
+    file = folder / "state/namespaces/default/widgets.example.com/w.yaml"
+    file.write_text(file.read_text().replace("size: 1", "size: 1\n  colour: red"))
+    assert "unknown field" in kubepy("get", "nodes").err + kubepy("get", "widgets").err
+
+    if way == "command":
+        assert kubepy("apply", "-f", "-", stdin=WIDER_DEFINITION).status == 0
+    else:
+        name = "customresourcedefinitions.apiextensions.k8s.io/widgets.example.com.yaml"
+        definition = folder / "state/cluster" / name
+        narrow = "              size:\n"
+        text = definition.read_text()
+        assert narrow in text
+        wide = f"              colour:\n                type: string\n{narrow}"
+        definition.write_text(text.replace(narrow, wide))
+        kubepy("get", "crds")
+    done = kubepy("get", "widget", "w", "-o", "jsonpath={.spec.colour}")
+    assert (done.out, done.err) == ("red", "")
+    assert kubepy("fsck").out == "state: no problems\n"
+
+
+@pytest.mark.parametrize("way", ["command", "file"])
+def test_refused_service_is_read_again_when_the_other_one_changes(
+    bare: Kubepy, folder: Path, way: str
+) -> None:
+    kubepy = bare
+    kubepy("init", "--nodes=1")
+    for name, port in (("a", 30001), ("b", 30002)):
+        kubepy("create", "service", "nodeport", name, "--tcp=80", f"--node-port={port}")
+    services = folder / "state/namespaces/default/services"
+    second = services / "b.yaml"
+    second.write_text(second.read_text().replace("30002", "30001"))
+    assert "provided port is already allocated" in kubepy("get", "services").err
+
+    if way == "command":
+        first = kubepy("delete", "service", "a")
+        assert first.status == 0
+    else:
+        (services / "a.yaml").unlink()
+        kubepy("get", "services")
+    done = kubepy("get", "service", "b", "-o", "jsonpath={.spec.ports[0].nodePort}")
+    assert (done.out, done.err) == ("30001", "")
+    assert kubepy("fsck").out == "state: no problems\n"
+
+
+def test_refused_custom_resource_is_read_again_by_process_that_watches_files(
+    bare: Kubepy, folder: Path
+) -> None:
+    kubepy = bare
+    kubepy("init", "--nodes=1")
+    kubepy("apply", "-f", "-", stdin=DEFINITION)
+    kubepy("apply", "-f", "-", stdin=WIDGET)
+    file = folder / "state/namespaces/default/widgets.example.com/w.yaml"
+    file.write_text(file.read_text().replace("size: 1", "size: 1\n  colour: red"))
+    cluster = LocalCluster.open(folder / "state")
+    store = cluster.store
+    assert isinstance(store, FolderStore)
+    store.watch_files()
+    store.changes(store.revision())
+    assert len(cluster.known_problems()) == 1
+
+    before = store.revision()
+    kubepy("--reconcile=never", "apply", "-f", "-", stdin=WIDER_DEFINITION)
+    changed = [change.key.resource for change in store.changes(before)]
+    assert "widgets.example.com" in changed
+    assert cluster.known_problems() == {}
+    cluster.close()

@@ -15,12 +15,18 @@ from typing import TYPE_CHECKING, TypeVar
 from kubepy.lazy import lazy_imports
 from kubepy.storage.errors import FolderError, LockTimeoutError, RemovedIndexError, StorageError
 from kubepy.storage.folder import index, origin, settings
-from kubepy.storage.folder.compare import UNFORESEEN, Examiner, digest_of, has_hidden_folder
+from kubepy.storage.folder.compare import (
+    UNFORESEEN,
+    Examiner,
+    digest_of,
+    doubted_extents,
+    has_hidden_folder,
+)
 from kubepy.storage.folder.database import DamagedError, Database, Row, Stamp, is_damage
 from kubepy.storage.folder.files import StateFolder, UnreadableError, is_racy
 from kubepy.storage.folder.manifest import ContentError
 from kubepy.storage.folder.paths import path_of
-from kubepy.storage.folder.scan import EVERYTHING, Extents
+from kubepy.storage.folder.scan import EVERYTHING, Extents, without_overlaps
 from kubepy.storage.model import Admit, Key, Object, Removal
 
 with lazy_imports():
@@ -454,7 +460,10 @@ class Access:
             or has_hidden_folder(database.problems())
         ):
             return EVERYTHING
-        return self.watch.changed()
+        changed = self.watch.changed()
+        if changed == EVERYTHING:
+            return EVERYTHING
+        return tuple(without_overlaps({*changed, *doubted_extents(database)}))
 
     def has_looked_within(self, seconds: float) -> bool:
         """Return whether all edits were seen not longer ago than so many seconds."""

@@ -17,7 +17,14 @@ from collections.abc import Callable, Iterable, Iterator
 from kubepy.lazy import NamedTuple, blake2b, lazy_imports
 from kubepy.quoting import printable
 from kubepy.storage.errors import EditError
-from kubepy.storage.folder.database import PENDING, WRITTEN, KnownProblems, Row, Stamp
+from kubepy.storage.folder.database import (
+    PENDING,
+    WRITTEN,
+    Database,
+    KnownProblems,
+    Row,
+    Stamp,
+)
 from kubepy.storage.folder.files import MANAGED, DeniedError, StateFolder, UnreadableError
 from kubepy.storage.folder.manifest import ContentError, check_place, parse
 from kubepy.storage.folder.paths import (
@@ -32,8 +39,10 @@ from kubepy.storage.folder.paths import (
 )
 from kubepy.storage.folder.scan import (
     NO_PLACE,
+    Extent,
     FolderScan,
     ScannedFile,
+    extent_at,
     find_obstacle,
     scan_object,
     scan_objects,
@@ -47,6 +56,10 @@ _TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 # The exceptions of code about an object that has a shape or size which the code does not expect.
 UNFORESEEN = (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, TypeError)
 UNKNOWN = Stamp(0, 0, 0, 0)  # of a problem file that is to be read again
+# of a problem file that is to be read again at once: what it was judged by has changed
+DOUBTED = Stamp(0, 0, 0, -1)
+DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"  # each is named as its resource
+SIBLINGS_MATTER = frozenset({"services"})  # each is judged by the others too: two want one port
 NO_PROBLEM = Problem("", 0, "")
 EDIT_NS = 20_000_000  # the age at which an edit is taken for finished
 # the age at which a removal or an unreadable file is taken for more than a step of an edit
@@ -246,6 +259,33 @@ def find_known_problem(difference: Difference, known: KnownState) -> InvalidFile
         return None
     stamp, problem = known.problems.get(printable(difference.path), (UNKNOWN, NO_PROBLEM))
     return InvalidFile(problem, stamp, difference.row) if stamp == difference.file.stamp else None
+
+
+def resources_judged_by(keys: Iterable[Key]) -> set[str]:
+    """Return the resources whose files may be in order, or not, because of some objects."""
+    resources = set()
+    for key in keys:
+        if key.resource == DEFINITIONS:
+            resources.add(key.name)
+        elif key.resource in SIBLINGS_MATTER:
+            resources.add(key.resource)
+    return resources
+
+
+def doubt_problems(database: Database, changed: Iterable[Key]) -> None:
+    """Have the problem files that are judged by objects which have changed read again, in a
+    transaction of the index."""
+    resources = resources_judged_by(changed)
+    if not resources:
+        return
+    for path, (_, problem) in database.problems().items():
+        if extent_at(path).resource in resources:
+            database.put_problem(problem, DOUBTED)
+
+
+def doubted_extents(database: Database) -> list[Extent]:
+    """Return the extents of the problem files that are to be read again at once."""
+    return [extent_at(path) for path, (stamp, _) in database.problems().items() if stamp == DOUBTED]
 
 
 def problems_of(scan: FolderScan, rows: Iterable[Row]) -> list[InvalidFile]:

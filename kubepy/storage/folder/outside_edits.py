@@ -20,6 +20,8 @@ from kubepy.storage.folder.compare import (
     Removed,
     Retained,
     compare,
+    doubt_problems,
+    doubted_extents,
     find_known_problem,
     problems_of,
 )
@@ -131,11 +133,16 @@ class OutsideEdits:
             self.write(edits)
             self._database.log(edits.log)
             self._database.set_counter("revision", edits.revision)
+            if problems:
+                doubt_problems(self._database, (Key(*entry[2:5]) for entry in edits.log))
             if (
                 self._recorder is not None and not is_rebuild
             ):  # without an index the former contents are unknown
                 self._database.add_to_timeline(edits.timeline, self._recorder.keep)
-        return bool(edits.retained)
+        is_pending = bool(edits.retained)
+        if edits.log and (doubted := doubted_extents(self._database)):
+            is_pending |= self.record(doubted, same_boot=same_boot)
+        return is_pending
 
     def observe(
         self, extents: Extents, revision: int, has_read: Callable[[Key], bool]

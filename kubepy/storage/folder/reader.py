@@ -30,6 +30,7 @@ from kubepy.storage.folder.compare import (
     Retained,
     Unchanged,
     compare,
+    doubted_extents,
     find_known_problem,
     is_settled,
     key_of_file,
@@ -49,6 +50,7 @@ from kubepy.storage.folder.scan import (
     read_summaries,
     scan_extents,
     sums_of,
+    without_overlaps,
 )
 from kubepy.storage.model import DELETED, Change, Key, LoggedChange, Problem, coalesce
 
@@ -208,6 +210,8 @@ class Reader:
             if self._is_recorded(comparison):
                 directories.remember(self._access.database(), times, changed)
         if changed != EVERYTHING:
+            for extent in doubted_extents(database):
+                self._compare_with_newest((extent,))
             for key in keys:
                 self._compare_with_newest((Extent(*key),))
 
@@ -215,7 +219,7 @@ class Reader:
         """Record what has become of some files."""
         extents = {extent_at(path) for path in paths}
         self._compare_with_newest(
-            EVERYTHING if Extent() in extents else tuple(_without_overlaps(extents))
+            EVERYTHING if Extent() in extents else tuple(without_overlaps(extents))
         )
 
     def _view(self, extents: Extents, read_rows: ReadRows | None = None) -> FolderView:
@@ -376,18 +380,6 @@ def _confirm(
         listing.place
         for listing in scan.listings
         if listing.place in unchanged and listing.files.keys() == files.get(listing.place, set())
-    )
-
-
-def _without_overlaps(extents: set[Extent]) -> list[Extent]:
-    """Return extents without the objects of folders that are among them."""
-    return sorted(
-        (
-            extent
-            for extent in extents
-            if extent.name is None or extent._replace(name=None) not in extents
-        ),
-        key=str,
     )
 
 

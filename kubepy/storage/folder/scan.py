@@ -242,6 +242,18 @@ def extent_at(path: str) -> Extent:
     return place._replace(name=None if is_cut(component) else decode(component))
 
 
+def without_overlaps(extents: set[Extent]) -> list[Extent]:
+    """Return extents without the objects of folders that are among them."""
+    return sorted(
+        (
+            extent
+            for extent in extents
+            if extent.name is None or extent._replace(name=None) not in extents
+        ),
+        key=str,
+    )
+
+
 def _depth_of(path: str) -> int:
     """Return the number of names in the path of a folder of objects, the first of which a path
     has."""

@@ -11,7 +11,7 @@ from math import inf
 from kubepy.storage.errors import FolderError
 from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.commit_files import Commit, ObjectWrite
-from kubepy.storage.folder.compare import hides_folder
+from kubepy.storage.folder.compare import doubt_problems, hides_folder
 from kubepy.storage.folder.database import DamagedError, Database, Row
 from kubepy.storage.folder.manifest import Decoder
 from kubepy.storage.folder.outside_edits import ObservedEdits
@@ -92,6 +92,8 @@ class FolderTransaction(BufferedTransaction[Row]):
         read."""
         for edits in self._edits:
             self._access.outside_edits().write(edits, overwritten=self._touched)
+        if self._problems:
+            doubt_problems(database, (Key(*entry[2:5]) for entry in self.log()))
         if self.timeline and self._recorder is not None:
             database.add_to_timeline(self.timeline, self._recorder.keep)
 

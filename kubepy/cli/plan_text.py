@@ -17,7 +17,7 @@ from typing import IO, NamedTuple
 
 from kubepy.api.values.goformat import format_duration
 from kubepy.controlplane.manager import WAIT_WRITES
-from kubepy.insight import Course, Step
+from kubepy.insight import Course, Link, Step
 from kubepy.insight.availability import at_step, extremes, judge
 from kubepy.insight.plans import Plan, PlannedWorkload, Runs
 from kubepy.insight.why.causes import CAUSES
@@ -401,7 +401,9 @@ class PlanText:
             )
             yield from self._sentence(text, Colour.GREEN if is_finished else Colour.RED)
             if workload.why is not None:
-                yield from self.reasons(workload)
+                yield from self.reasons(workload.why.cause, workload.why.chain)
+            if workload.note is not None:
+                yield from self.reasons(workload.note.cause, workload.note.chain, "note: ")
         if self._plan.others:
             names = ", ".join(
                 f"{self._kind(key.resource)} {self._name(key)}" for key in self._plan.others
@@ -443,12 +445,13 @@ class PlanText:
                 + (f" (min {bound}{budget})" if bound is not None else "")
             )
 
-    def reasons(self, workload: PlannedWorkload) -> Iterator[str]:
-        """Yield what ``why`` says of a workload: the cause, and the chain to what is to blame."""
-        why = workload.why
-        assert why is not None
-        yield from self._wrapped(f"  {CAUSES.get(why.cause, '')} ({why.cause})", "    ")
-        for link in why.chain:
+    def reasons(self, cause: str, chain: Sequence[Link], head: str = "") -> Iterator[str]:
+        """Yield what ``why`` says of a workload: the cause, and the chain to what is to blame.
+
+        :param head: stands before the cause.
+        """
+        yield from self._wrapped(f"  {head}{CAUSES.get(cause, '')} ({cause})", "    ")
+        for link in chain:
             kind = self._kind(link.key.resource)
             yield from self._wrapped(f"    {kind} {self._name(link.key)}: {link.text}", "      ")
 

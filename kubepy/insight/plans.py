@@ -16,14 +16,15 @@ from kubepy.api.meta import Object, controller_of, is_being_deleted, name_of, st
 from kubepy.api.objects.pods import get_condition, phase_of
 from kubepy.api.values.goformat import format_duration
 from kubepy.apiserver.cluster import LocalCluster
-from kubepy.insight import Course, Numbers
+from kubepy.insight import Course, Finding, Numbers
 from kubepy.insight.availability import Availability, extremes, judge
 from kubepy.insight.prediction import Prediction
 from kubepy.insight.timeline import timeline_document
-from kubepy.insight.why import Why, why_document
+from kubepy.insight.why import Why, link_document, why_document
 from kubepy.insight.why.goals import is_done
-from kubepy.insight.why.scene import Scene
+from kubepy.insight.why.scene import Scene, merged
 from kubepy.insight.why.verdict import DIAGNOSES, Question, Run, explain
+from kubepy.insight.why.workloads import PLAN_NOTES
 from kubepy.runtime.contention import Contest, Party
 from kubepy.storage import Key
 
@@ -40,6 +41,7 @@ WORKLOADS = (
 )
 NAMESPACES = "namespaces"
 NODES = "nodes"
+NOTES = merged([PLAN_NOTES])
 # What a plan is about where the command writes it and it does not get where it should be.
 OTHERS = ("horizontalpodautoscalers.autoscaling", "ingresses.networking.k8s.io", "services")
 
@@ -73,11 +75,13 @@ class PlannedWorkload(NamedTuple):
     :ivar finished_after: seconds from the beginning until it has finished for good; None: it does
         not.
     :ivar why: what ``why`` says about one that does not finish.
+    :ivar note: what there is to say about one that finishes: a DaemonSet has no pod on some nodes.
     """
 
     course: Course
     finished_after: float | None
     why: Why | None = None
+    note: Finding | None = None
 
     @property
     def key(self) -> Key:
@@ -138,7 +142,13 @@ def make_plan(
     others = []
     for key in workloads.concerned(has_ended=has_ended):
         if workloads.is_finished(key):
-            planned.append(PlannedWorkload(workloads.course(key), workloads.finished_after(key)))
+            planned.append(
+                PlannedWorkload(
+                    workloads.course(key),
+                    workloads.finished_after(key),
+                    note=workloads.note(key),
+                )
+            )
         elif workloads.counts(key):
             is_first = not any(workload.why for workload in planned)
             question = Question(prediction.cluster, key, run if is_first else None)
@@ -233,6 +243,12 @@ class Judge:
         is_contested = any(contest.subject == key for contest in self._after.contests)
         return obj is None or (is_done(self._after, obj, obj) and not is_contested)
 
+    def note(self, key: Key) -> Finding | None:
+        """Return what there is to say about a workload that has finished; None for nothing."""
+        scene = Scene(self._after.cluster, NOTES)
+        obj = scene.get(*key)
+        return scene.diagnose(obj) if obj is not None else None
+
     def counts(self, key: Key) -> bool:
         """Return whether a workload that does not finish makes the plan fail: it is touched, or was
         finished before."""
@@ -309,6 +325,11 @@ def plan_document(plan: Plan, program: str = "kubepy") -> Object:
         "finishes": plan.finishes,
         "workloads": workloads,
         "steps": document["steps"],
+        "notes": [
+            note_document(planned.key, planned.note)
+            for planned in plan.workloads
+            if planned.note is not None
+        ],
         "contests": [contest_document(contest) for contest in prediction.contests],
         "cut": prediction.is_cut,
         "why": [
@@ -316,6 +337,15 @@ def plan_document(plan: Plan, program: str = "kubepy") -> Object:
             for planned in plan.workloads
             if planned.why is not None
         ],
+    }
+
+
+def note_document(key: Key, note: Finding) -> Object:
+    """Return what there is to say about a workload that finishes as JSON data."""
+    return {
+        "object": key._asdict(),
+        "cause": note.cause,
+        "chain": [link_document(link) for link in note.chain],
     }
 
 

@@ -199,6 +199,7 @@ def test_document_has_plan_steps_and_workloads() -> None:
         "finishes",
         "workloads",
         "steps",
+        "notes",
         "contests",
         "cut",
         "why",
@@ -456,3 +457,41 @@ def test_bars_stand_below_each_other_where_a_bound_holds_at_times_only() -> None
     assert len({line.index("▇") for line in bars}) == 1
     assert ["min 3" in line for line in bars] == [False, False, True]
     assert "deployment web: done after 5s, 1 pod replaced, lowest 2/3" in lines
+
+
+DAEMON_SET = """
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent}
+spec:
+  selector: {matchLabels: {app: agent}}
+  template:
+    metadata: {labels: {app: agent}}
+    spec: {containers: [{name: agent, image: "agent:1"}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("tainted", "text"),
+    [
+        (["node-1"], "it has no pod on 1 of the 3 nodes that it is for"),
+        (["node-1", "node-2", "node-3"], "it has no pods, as there is no node for them"),
+    ],
+    ids=["one", "all"],
+)
+def test_plan_of_daemon_set_notes_the_nodes_that_it_leaves_out(
+    tainted: list[str], text: str
+) -> None:
+    cluster = Cluster.temporary(nodes=3, seed=7, clock="2026-01-01T00:00:00Z")
+    cluster.run(f"taint nodes {' '.join(tainted)} team=b:NoSchedule", check=True)
+    lines = cluster.run("plan apply -f -", stdin=DAEMON_SET).stdout.splitlines()
+    note = lines.index("  note: nodes have taints that the pod does not tolerate (taint)")
+    assert lines[note + 1 : note + 3] == [
+        f"    daemonset agent: {text}",
+        "    node node-1: the pods do not tolerate this taint",
+    ]
+    assert lines[-1] == "Finishes at once."
+    document = plan(cluster, "apply -f -", DAEMON_SET)
+    [noted] = document["notes"]
+    assert noted["object"]["name"] == "agent"
+    assert (noted["cause"], noted["chain"][0]["text"]) == ("taint", text)

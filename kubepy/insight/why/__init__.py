@@ -117,18 +117,20 @@ def why_document(why: Why, program: str = "kubepy") -> Object:
         "object": why.key._asdict(),
         "state": why.state,
         "cause": why.cause,
-        "chain": [
-            {
-                "object": link.key._asdict(),
-                "field": link.field,
-                "value": link.value,
-                "text": link.text,
-            }
-            for link in why.chain
-        ],
+        "chain": [link_document(link) for link in why.chain],
         "remedies": [_remedy_document(remedy, program) for remedy in why.remedies],
         "sequence": why.sequence and _sequence_document(why.sequence, program),
         "next": why.next and _next_document(why.next, why.now),
+    }
+
+
+def link_document(link: Link) -> Object:
+    """Return a link of a chain as JSON data."""
+    return {
+        "object": link.key._asdict(),
+        "field": link.field,
+        "value": link.value,
+        "text": link.text,
     }
 
 

@@ -760,6 +760,8 @@ DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {
     "replicationcontrollers": (replica_set,),
     "statefulsets.apps": (on_delete, name_is_taken, stateful_set),
 }
+# What a plan says of workloads that finish, too.
+PLAN_NOTES: dict[str, tuple[Diagnosis, ...]] = {"daemonsets.apps": (without_nodes, left_out)}
 NOTES: dict[str, tuple[Diagnosis, ...]] = {
     "daemonsets.apps": (without_nodes, misscheduled, left_out, shares_pods),
     "deployments.apps": (scaled_to_zero, shares_pods),

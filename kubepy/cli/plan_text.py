@@ -489,6 +489,8 @@ class PlanText:
                 f"Does not finish: the controllers write more than {WAIT_WRITES:,} times at "
                 f"one moment."
             )
+        elif any(contest.interval for contest in plan.prediction.contests):
+            text = "Does not finish: it never comes to rest."
         elif not plan.prediction.settled:
             text = f"Does not finish within {duration(plan.prediction.limit)}."
         else:

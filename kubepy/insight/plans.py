@@ -21,6 +21,7 @@ from kubepy.insight.availability import Availability, extremes, judge
 from kubepy.insight.prediction import Prediction
 from kubepy.insight.timeline import timeline_document
 from kubepy.insight.why import Why, link_document, why_document
+from kubepy.insight.why.contention import may_be_contested
 from kubepy.insight.why.goals import is_done
 from kubepy.insight.why.scene import Scene, merged
 from kubepy.insight.why.verdict import DIAGNOSES, Question, Run, explain
@@ -240,7 +241,7 @@ class Judge:
         """Return whether a workload is where it should be at the end: rolled out, complete, or gone
         if it is to go; and no controllers are at odds about it, so that it stays there."""
         obj = self._after.get(*key)
-        is_contested = any(contest.subject == key for contest in self._after.contests)
+        is_contested = any(self.top(contest.subject) == key for contest in self._after.contests)
         return obj is None or (is_done(self._after, obj, obj) and not is_contested)
 
     def note(self, key: Key) -> Finding | None:
@@ -255,7 +256,9 @@ class Judge:
         if self._counts_all or key in self._touched:
             return True
         obj = self._before.get(*key)
-        return obj is None or is_done(self._before, obj, obj)
+        if obj is None:
+            return True
+        return is_done(self._before, obj, obj) and not may_be_contested(self._before, obj)
 
     def course(self, key: Key) -> Course:
         """Return the numbers of a workload; those of an object without pods are all 0."""

@@ -26,12 +26,12 @@ from kubepy.controlplane.manager import WAIT_WRITES
 from kubepy.insight import Timeline
 from kubepy.insight.timeline import read_timeline
 from kubepy.runtime.checkpoint import CHECKPOINT, CONTENTION, MEMORIES, Pending, latest
-from kubepy.runtime.contention import Contest, waits_of
+from kubepy.runtime.contention import Contest, cycles_of, waits_of
 from kubepy.storage import Key
 from kubepy.storage.memory import MemoryStore
 
 DAY = 24 * 3600.0  # seconds
-# seconds after which a prediction is looked at for repetition, then after four times as many …
+# seconds after which a prediction is looked at for repetition, then after twice as many …
 FIRST_LOOK = 300.0
 MOST_REPETITIONS = 10
 Done = Callable[[LocalCluster], bool]
@@ -178,8 +178,11 @@ class Repetition:
             self._sound.add(owner)
 
     def is_endless(self, fork: LocalCluster) -> bool:
-        """Return whether a controller has made all its pods so often that it will always do so; a
-        node for which something is due may yet change that."""
+        """Return whether a controller has made all its pods so often that it will always do so, or
+        another one ends them again and again; a node for which something is due may yet change the
+        first."""
+        if cycles_in(memory_of_contention(fork), fork.clock.now()):
+            return True
         return any(
             made >= MOST_REPETITIONS * self._most[owner] and owner not in self._sound
             for owner, made in self._made.items()
@@ -222,7 +225,7 @@ def work(
             )
             if summary.is_cut or fork.clock.now() < until or until == end or is_over():
                 return summary.is_cut
-            seconds *= 4
+            seconds *= 2
 
 
 def pending(fork: LocalCluster) -> Sequence[Pending]:
@@ -236,11 +239,25 @@ def pending(fork: LocalCluster) -> Sequence[Pending]:
 def contests_of(cluster: LocalCluster) -> tuple[Contest, ...]:
     """Return the controllers of a cluster that undo each other's work, without end: one contest for
     each object."""
-    text = cluster.store.meta(MEMORIES)
-    now = cluster.clock.now()
-    memory = json.loads(text).get(CONTENTION, {}) if text else {}
+    memory, now = memory_of_contention(cluster), cluster.clock.now()
     waits = [wait for wait in waits_of(memory) if not wait.is_over(now) and not wait.is_released]
-    return tuple({wait.contest.subject: wait.contest for wait in reversed(waits)}.values())
+    contests = [
+        *cycles_in(memory, now),
+        *(wait.contest for wait in reversed(waits)),
+    ]
+    return tuple({contest.subject: contest for contest in contests}.values())
+
+
+def memory_of_contention(cluster: LocalCluster) -> Mapping[str, Any]:
+    """Return what the controllers of a cluster remember of contests."""
+    text = cluster.store.meta(MEMORIES)
+    memory: Mapping[str, Any] = json.loads(text).get(CONTENTION, {}) if text else {}
+    return memory
+
+
+def cycles_in(memory: Mapping[str, Any], now: datetime) -> list[Contest]:
+    """Return the contests at intervals that go on."""
+    return [cycle.contest for cycle in cycles_of(memory) if not cycle.is_over(now)]
 
 
 def is_settled(fork: LocalCluster) -> bool:

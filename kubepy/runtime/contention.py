@@ -16,6 +16,10 @@ moment:
 - *specs*: a controller gives an object the very spec again that it gave it before another one
   changed it.
 
+A third kind needs no wait, since time goes on: pods that live for a while, and are then ended by
+another controller, again and again at intervals (a toleration that runs out). After
+:data:`MOST_ROUNDS` rounds it is a contest, so that predictions know that it has no end.
+
 The manager tells a :class:`Contention` of each write, and keeps its memory in the checkpoint.
 """
 
@@ -28,6 +32,7 @@ from typing import Any
 from kubepy.api.clock import format_micro_time, later, parse_time
 from kubepy.api.meta import AnyObject, Object, controller_of, is_being_deleted, uid_of
 from kubepy.api.objects.pods import is_pod_active, is_pod_ready, phase_of
+from kubepy.api.values.goformat import format_duration
 from kubepy.api.watch import WatchEvent
 from kubepy.lazy import NamedTuple
 from kubepy.storage import Key
@@ -39,6 +44,9 @@ MANY_UNDONE, FEWEST_ROUNDS = 2_000, 3
 LONGEST_WAIT = 1000.0  # seconds: that of a sync that fails again and again, too
 MOMENT = 2.0  # seconds for which a pod must have been there to have lived
 PATIENCE = 60.0  # seconds after a wait in which the next round still belongs to the contention
+# Seconds between two rounds of a contest at intervals: with shorter ones the maker waits, and with
+# longer ones nobody can tell it from what happens now and then.
+SHORTEST_INTERVAL, LONGEST_INTERVAL = 1.0, 3600.0
 FEW = 1000  # owners and objects that are kept in mind though nothing of theirs was undone
 PODS, NODES = "pods", "nodes"
 
@@ -59,6 +67,7 @@ class Contest(NamedTuple):
         predicate.
     :ivar undoer: the one who undoes it; ``undoing``: what it does.
     :ivar rounds: how often that has happened.
+    :ivar interval: seconds from one round to the next where time goes on between them; else 0.
     """
 
     subject: Key
@@ -67,15 +76,29 @@ class Contest(NamedTuple):
     undoer: Party
     undoing: str
     rounds: int
+    interval: float = 0.0
 
     @property
     def sentence(self) -> str:
         """What happens, for a reader: both controllers, and what each does to what."""
+        if self.interval:
+            return (
+                f"two controllers undo each other's work on {self.subject.place} without end, "
+                f"{self.times}: {self.deeds}"
+            )
         return (
             f"two controllers undo each other's work on {self.subject.place}, {self.rounds} times "
             f"by now: "
             f"{self.deeds}; they wait longer after each further round"
         )
+
+    @property
+    def times(self) -> str:
+        """How often it has happened, and how fast it does."""
+        if not self.interval:
+            return f"{self.rounds} times by now"
+        interval = format_duration(round(self.interval, 1))
+        return f"{self.rounds} times by now, every {interval}"
 
     @property
     def deeds(self) -> str:
@@ -122,6 +145,36 @@ class Wait(NamedTuple):
         return now > later(self.until, self.seconds + PATIENCE)
 
 
+class Cycle(NamedTuple):
+    """A contest at intervals.
+
+    :ivar at: the moment of its last round.
+    """
+
+    contest: Contest
+    at: datetime
+
+    def is_over(self, now: datetime) -> bool:
+        """Return whether the next round should have come by now."""
+        return now > later(self.at, 2 * self.contest.interval + PATIENCE)
+
+
+class EndedPods:
+    """The pods of an owner that one controller has ended, whether or not they had lived.
+
+    :ivar number: how many; ``begun`` and ``at``: when it ended the first and the last of them.
+    """
+
+    def __init__(self, undoer: str, now: datetime) -> None:
+        self.undoer = undoer
+        self.number = 1
+        self.begun = self.at = now
+
+    def goes_on(self, undoer: str, now: datetime) -> bool:
+        """Return whether a pod that is ended now belongs to the same rounds."""
+        return self.undoer == undoer and now <= later(self.at, LONGEST_INTERVAL)
+
+
 class PodsOfOwner:
     """The pods that a controller has made for an owner.
 
@@ -129,6 +182,7 @@ class PodsOfOwner:
     :ivar undone: how many were ended by others before they lived, less those that time makes up
         for.
     :ivar at: when ``undone`` was counted last.
+    :ivar ended: those that another controller has ended, however long they had lived.
     """
 
     def __init__(self, maker: Party, now: datetime) -> None:
@@ -137,6 +191,18 @@ class PodsOfOwner:
         self.most = 0
         self.undone = 0.0
         self.at = now
+        self.ended: EndedPods | None = None
+
+    def end(self, undoer: str, now: datetime) -> tuple[int, float]:
+        """Count a pod that another controller has ended; return how many rounds it has ended by
+        now, and the seconds from one to the next."""
+        if self.ended is None or not self.ended.goes_on(undoer, now):
+            self.ended = EndedPods(undoer, now)
+            return 0, 0.0
+        self.ended.number += 1
+        self.ended.at = now
+        rounds = self.ended.number // max(self.most, 1)
+        return rounds, (now - self.ended.begun).total_seconds() / max(rounds - 1, 1)
 
     def add(self) -> None:
         self.active += 1
@@ -200,6 +266,7 @@ class Contention:
         self._owners: dict[str, PodsOfOwner] = {}  # by uid
         self._specs: dict[Key, SpecOfObject] = {}
         self._waits: dict[tuple[Key, Party], Wait] = {}  # by subject and maker
+        self._cycles: dict[Key, Cycle] = {}  # by subject
         self.noticed: dict[Key, Contest] = {}
 
     def note(self, change: WatchEvent, party: Party) -> None:
@@ -225,6 +292,9 @@ class Contention:
     def change_outside(self) -> None:
         """Let all makers go on: somebody else than a controller has changed something."""
         self._release_all()
+        self._cycles.clear()
+        for pods in self._owners.values():
+            pods.ended = None
 
     def _release_all(self, beside: Key | None = None) -> None:
         """Let all makers go on but those that are at odds about one object."""
@@ -252,7 +322,9 @@ class Contention:
     def _new_owner(self, maker: Party) -> PodsOfOwner:
         """Begin with an owner; forget others if there are many."""
         if len(self._owners) >= FEW:
-            self._owners = {uid: pods for uid, pods in self._owners.items() if pods.undone}
+            self._owners = {
+                uid: pods for uid, pods in self._owners.items() if pods.undone or pods.ended
+            }
         return PodsOfOwner(maker, self._now())
 
     def _note_end(self, owner: str, old: Object, new: Object | None, party: Party) -> None:
@@ -263,15 +335,17 @@ class Contention:
         pods.remove()
         now = self._now()
         maker = pods.maker
-        if (
-            party.reconciler == maker.reconciler
-            or _has_lived(old, now)
-            or _is_counted_by_owner(old, new)
-        ):
+        if party.reconciler == maker.reconciler or _is_counted_by_owner(old, new):
             return
-        pods.undo(now)
         work = "creates pods"
         undoing = _end_of(new)
+        rounds, interval = pods.end(party.reconciler, now)
+        if rounds >= MOST_ROUNDS and interval >= SHORTEST_INTERVAL:
+            contest = Contest(maker.key, maker, work, party, undoing, rounds, interval)
+            self._cycles[maker.key] = Cycle(contest, now)
+        if _has_lived(old, now):
+            return
+        pods.undo(now)
         contest = Contest(maker.key, maker, work, party, undoing, pods.rounds)
         self._note_round(contest, now, is_endless=pods.is_endless)
 
@@ -344,7 +418,16 @@ class Contention:
             for wait in self._waits.values()
             if not wait.is_over(now)
         ]
-        memory = {"owners": owners, "waits": waits}
+        cycles = [
+            [
+                *_contest_to_json(cycle.contest),
+                cycle.contest.interval,
+                format_micro_time(cycle.at),
+            ]
+            for cycle in self._cycles.values()
+            if not cycle.is_over(now)
+        ]
+        memory = {"owners": owners, "waits": waits, "cycles": cycles}
         return {name: part for name, part in memory.items() if part}
 
     def recall(self, memory: Mapping[str, Any]) -> None:
@@ -358,6 +441,16 @@ class Contention:
             self._waits[wait.contest.subject, wait.contest.maker] = wait
             if wait.until > self._now():
                 self._hold(wait.contest.maker, wait.until, wait.is_longest)
+        for cycle in cycles_of(memory):
+            self._cycles[cycle.contest.subject] = cycle
+
+
+def cycles_of(memory: Mapping[str, Any]) -> list[Cycle]:
+    """Read the contests at intervals from the memory of a :class:`Contention`."""
+    return [
+        Cycle(_contest_from_json(contest)._replace(interval=interval), parse_time(at))
+        for *contest, interval, at in memory.get("cycles", ())
+    ]
 
 
 def waits_of(memory: Mapping[str, Any]) -> list[Wait]:

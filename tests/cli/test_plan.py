@@ -495,3 +495,57 @@ def test_plan_of_daemon_set_notes_the_nodes_that_it_leaves_out(
     [noted] = document["notes"]
     assert noted["object"]["name"] == "agent"
     assert (noted["cause"], noted["chain"][0]["text"]) == ("taint", text)
+
+
+EVICTED = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      nodeName: node-1
+      tolerations: [{key: a, effect: NoExecute, operator: Exists, tolerationSeconds: 5}]
+      containers: [{name: web, image: "web:1"}]
+"""
+
+
+def test_pods_that_are_evicted_again_and_again_never_come_to_rest() -> None:
+    cluster = Cluster.temporary(nodes=1, seed=7, clock="2026-01-01T00:00:00Z")
+    cluster.run("taint nodes node-1 a=b:NoExecute", check=True)
+    result = cluster.run("plan apply -f -", stdin=EVICTED)
+    assert result.status == 2
+    assert result.stdout.endswith("\nDoes not finish: it never comes to rest.\n")
+    assert "replicaset-controller" in result.stdout
+    assert "taint-eviction-controller deletes them" in result.stdout
+    document = plan(cluster, "apply -f -", EVICTED)
+    [contest] = document["contests"]
+    assert 100 <= contest["rounds"] <= 200
+    [why] = document["why"]
+    assert why["cause"] == "contention"
+
+    cluster.run("apply -f -", stdin=EVICTED, check=True)
+    answer = cluster.run("why deploy/web")
+    assert answer.status == 2
+    assert "every 5s, without end" in " ".join(answer.stdout.split())
+    assert "kubepy taint nodes node-1 a:NoExecute-\n      proven" in answer.stdout
+    untouched = plan(cluster, "create configmap c")
+    assert untouched["finishes"]
+    cluster.run("taint nodes node-1 a:NoExecute-", check=True)
+    assert cluster.run("why deploy/web").status == 0
+
+
+def test_plan_and_why_agree_on_two_autoscalers_that_have_yet_to_scale() -> None:
+    cluster = Cluster.temporary(nodes=2, seed=7, clock="2026-01-01T00:00:00Z")
+    cluster.run("create deployment web --image=web:1 --replicas=2", check=True)
+    cluster.run("autoscale deployment/web --name=a --min=1 --max=2 --cpu=50%", check=True)
+    cluster.run("autoscale deployment/web --name=b --min=4 --max=6 --cpu=50%", check=True)
+    assert cluster.run("plan").status == 2
+    answer = cluster.run("why deploy/web -o json")
+    assert answer.status == 2
+    document = json.loads(answer.stdout)
+    assert (document["state"], document["cause"]) == ("stuck", "contention")
+    assert [remedy["proven"] for remedy in document["remedies"]] == [True, True]

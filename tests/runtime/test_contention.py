@@ -16,6 +16,7 @@ from kubepy.runtime.contention import (
     MOST_ROUNDS,
     Contention,
     Party,
+    cycles_of,
     first_difference,
     waits_of,
 )
@@ -299,3 +300,22 @@ def test_first_difference_of_specs_names_field_and_values(
     old: Object, new: Object, difference: object
 ) -> None:
     assert first_difference(old, new) == difference
+
+
+def test_pods_that_are_ended_at_intervals_are_contest_without_wait() -> None:
+    ring = Ring()
+    for number in range(MOST_ROUNDS + 1):
+        pod = ring.pod(f"web-{number}", "Running")
+        ring.contention.note(WatchEvent(Key("pods", "default", f"web-{number}"), None, pod), MAKER)
+        ring.now += timedelta(seconds=20)
+        ring.contention.note(
+            WatchEvent(Key("pods", "default", f"web-{number}"), pod, None),
+            Party("taint-eviction-controller", Key("pods", "default", f"web-{number}")),
+        )
+    assert ring.held == {}
+    [cycle] = cycles_of(ring.contention.remember())
+    assert (cycle.contest.subject, cycle.contest.interval) == (OWNER, 20.0)
+    assert not cycle.is_over(ring.now + timedelta(seconds=30))
+    assert cycle.is_over(ring.now + timedelta(seconds=200))
+    ring.contention.change_outside()
+    assert cycles_of(ring.contention.remember() or {}) == []

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubepy.api.meta import Object, name_of, nested_list, nested_map
+from kubepy.api.meta import Object, controller_of, name_of, nested_list, nested_map, uid_of
 from kubepy.api.objects.nodes import NO_EXECUTE, taints_of, tolerates
 from kubepy.insight import Finding, Link
+from kubepy.insight.prediction import pending
 from kubepy.insight.why.goals import count, desired_replicas
+from kubepy.insight.why.intent import autoscalers_of
 from kubepy.insight.why.remedies import patch_template, pod_spec_of, top_owner
 from kubepy.insight.why.scene import Diagnosis, Scene, Words, plural
 
@@ -42,10 +44,40 @@ def contention_below(scene: Scene, deployment: Object) -> Finding | None:
     return None
 
 
+def is_contested(scene: Scene, obj: Object) -> bool:
+    """Return whether two controllers are at odds about an object, or one that it owns."""
+    subjects = {contest.subject for contest in scene.contests}
+    return bool(subjects) and any(
+        scene.key(part) in subjects for part in [obj, *parts_of(scene, obj)]
+    )
+
+
+def may_be_contested(scene: Scene, obj: Object) -> bool:
+    """Return whether an object that is done may be undone again and again: controllers are at odds
+    about it, several autoscalers scale it, or some of its pods are to be evicted."""
+    if obj["kind"] not in KINDS:
+        return False
+    if is_contested(scene, obj) or len(autoscalers_of(scene, obj)) > 1:
+        return True
+    owners = {uid_of(part) for part in [obj, *parts_of(scene, obj)]}
+    return any(
+        entry.reconciler == TAINT_EVICTION
+        and (pod := scene.get(*entry.key)) is not None
+        and (controller := controller_of(pod)) is not None
+        and controller["uid"] in owners
+        for entry in pending(scene.cluster)
+    )
+
+
+def parts_of(scene: Scene, obj: Object) -> list[Object]:
+    """Return the ReplicaSets of a Deployment; other workloads make their pods themselves."""
+    return scene.owned(obj, "replicasets.apps") if obj["kind"] == "Deployment" else []
+
+
 def finding_of(scene: Scene, obj: Object, contest: Contest) -> Finding:
     """Return the finding about an object in a contest: what both controllers do, and the taint or
     the autoscalers behind it."""
-    deeds = f"{contest.deeds}: {contest.rounds} times by now, without end"
+    deeds = f"{contest.deeds}: {contest.times}, without end"
     links = [scene.link(obj, "", deeds)]
     remedies: list[Words] = []
     if contest.undoer.reconciler == TAINT_EVICTION:
@@ -144,6 +176,7 @@ OWNERS = (
     "daemonsets.apps",
     "jobs.batch",
 )
+KINDS = ("DaemonSet", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
 DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {
     **dict.fromkeys(OWNERS, (contention,)),  # of an autoscaler with a rival more is known (intent)
     "deployments.apps": (contention_below,),

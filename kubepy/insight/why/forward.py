@@ -16,7 +16,7 @@ from kubepy.api.meta import Object, annotations_of, is_being_deleted
 from kubepy.api.objects.pods import is_pod_ready, is_pod_terminal, node_name
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.insight.prediction import predict
-from kubepy.insight.why import goals, workloads
+from kubepy.insight.why import contention, goals, workloads
 from kubepy.insight.why.budget import Budget, BudgetSpent, most_of_run
 from kubepy.insight.why.remedies import pods_of
 from kubepy.insight.why.scene import Scene, condition_status
@@ -33,6 +33,7 @@ MOST_WRITES = 2000
 MOST_WRITES_OF_FEW = 300  # the same while most pods lie still
 MOST_MOMENTS = 20  # after which an object that has come on is on its way
 MOST_IDLE = 5  # moments at the end of a run in which the object has not come on
+MOST_OF_ROUNDS = 6_000  # writes in which it must show that an object never comes to rest
 OF_EACH_LOOK = 10  # of many pods that look alike, so many go on while a fork runs forward
 KUBELET = "kubelet"
 
@@ -159,6 +160,35 @@ def run_forward(question: Question, scene: Scene, asked: Object) -> tuple[LocalC
     run = RunForward(question, asked, MOST_WRITES if has_many else math.inf)
     end = run.predict()
     return end, run.is_enough or question.is_done(end, asked, or_goes_on=True)
+
+
+def run_to_contest(question: Question, scene: Scene, asked: Object) -> LocalCluster | None:
+    """Return a fork in which it is clear that controllers undo each other's work on an object that
+    is done now, again and again; None where they do not.
+
+    They are let work only where there is a sign of it: autoscalers of one workload, pods that are
+    to be evicted.
+    """
+    if not scene.reconciles or not contention.may_be_contested(scene, asked):
+        return None
+    if contention.is_contested(scene, asked):
+        return question.cluster
+    budget = Budget(MOST_OF_ROUNDS, question.budget)
+
+    def watch(fork: LocalCluster) -> None:
+        fork.client.on_write = budget.count_write
+
+    def is_over(fork: LocalCluster) -> bool:
+        budget.count_moment()
+        return budget.is_spent
+
+    try:
+        end = predict(question.cluster, watch, done=is_over).cluster
+    except BudgetSpent:
+        return None
+    end_scene = question.scene(end)
+    obj = end_scene.get(*question.key)
+    return end if obj is not None and contention.is_contested(end_scene, obj) else None
 
 
 def alike(scene: Scene) -> set[Key]:

@@ -73,6 +73,8 @@ class Question(NamedTuple):
     :ivar namespace: the one that a command line without ``-n`` works in.
     :ivar is_held: another process holds the lock of the controllers.
     :ivar budget: that of the whole answer.
+    :ivar is_contested: controllers undo each other's work on the object without end, so that it is
+        done only where they do not.
     """
 
     cluster: LocalCluster
@@ -82,6 +84,7 @@ class Question(NamedTuple):
     namespace: str = "default"
     is_held: bool = False
     budget: Budget | None = None
+    is_contested: bool = False
 
     def of_fork(self) -> Question:
         """Return the same question about a fork, with a budget: what is read there once is read for
@@ -109,6 +112,8 @@ class Question(NamedTuple):
         due."""
         scene = Scene(cluster, DIAGNOSES)
         obj = scene.get(*self.key)
+        if self.is_contested and obj is not None and contention.is_contested(scene, obj):
+            return False
         return goals.is_done(scene, obj, asked) or (or_goes_on and goals.goes_on(scene, obj))
 
 

@@ -26,7 +26,7 @@ from kubepy.insight.why import (
     workloads,
 )
 from kubepy.insight.why.endings import as_of_now, at_end
-from kubepy.insight.why.forward import run_forward
+from kubepy.insight.why.forward import run_forward, run_to_contest
 from kubepy.insight.why.question import DIAGNOSES, NOTES, Question, Run
 from kubepy.insight.why.scene import Scene
 from kubepy.insight.why.sequences import SequenceSearch, sequence_of_one
@@ -54,7 +54,13 @@ def answer(question: Question) -> Why:
     if asked is None:
         raise not_found(question.key.resource, question.key.name)
     if goals.is_done(scene, asked, asked):
-        return note(question, scene, asked)
+        end = run_to_contest(question, scene, asked)
+        if end is None:
+            return note(question, scene, asked)
+        question = question._replace(is_contested=True)
+        blamed, _ = at_end(question.scene(end), question.key, None)
+        finding = as_of_now(scene, blamed or generic.not_there(scene, asked))
+        return stuck(question, scene, asked, finding, end)
     end, reaches = run_forward(question, scene, asked)
     scene.is_stuck = not reaches
     at_first = scene.diagnose(asked)
@@ -67,6 +73,16 @@ def answer(question: Question) -> Why:
     finding = as_of_now(scene, blamed or generic.not_there(scene, asked))
     if not scene.reconciles and (reaches or not is_acted_on):
         return no_controllers(question, scene, asked)
+    return stuck(question, scene, asked, finding, end)
+
+
+def stuck(
+    question: Question, scene: Scene, asked: Object, finding: Finding, end: LocalCluster
+) -> Why:
+    """Say what holds up an object that is stuck, and try what may help.
+
+    :param end: the cluster as it is in the end.
+    """
     trials = try_remedies(question, asked, finding)
     sequence = sequence_of_one(finding, trials, question)
     if sequence is None and question.run is not None:

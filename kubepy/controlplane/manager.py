@@ -331,6 +331,7 @@ class Manager:
         others."""
         revisions = self._source.revisions
         saved = self._checkpoints.saved
+        self._summary.discard()  # what a transaction has done that came to nothing
         try:
             self._run_transaction()
         except BaseException as error:
@@ -374,6 +375,7 @@ class Manager:
             if self._time.is_own or not self.queues.has_keys():
                 self._save()  # in the same transaction, which costs next to nothing
             self._source.release()
+        self._summary.commit()
         self._source.committed()
         # Not where faults are wanted: controllers whose events are late would miss those that are
         # under way.

@@ -57,9 +57,23 @@ class Summary:
         self._before: dict[Key, str] = {}  # uid before the run, "" where there was none
         self._after: dict[Key, str] = {}
         self._kinds: dict[Key, str] = {}
+        self._changes: list[WatchEvent] = []  # of the transaction under way
 
     def record(self, event: WatchEvent) -> None:
-        """Count one change."""
+        """Note a change of the transaction under way."""
+        self._changes.append(event)
+
+    def commit(self) -> None:
+        """Count the changes of a transaction that was committed."""
+        for event in self._changes:
+            self._count(event)
+        self._changes.clear()
+
+    def discard(self) -> None:
+        """Forget the changes of a transaction that came to nothing."""
+        self._changes.clear()
+
+    def _count(self, event: WatchEvent) -> None:
         self._before.setdefault(event.key, uid_of(event.old) if event.old else "")
         self._after[event.key] = uid_of(event.new) if event.new else ""
         self._kinds[event.key] = (event.new or event.old or {}).get("kind", "")

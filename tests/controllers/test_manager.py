@@ -554,3 +554,25 @@ def test_key_due_during_poll_is_not_waited_for(lab, monkeypatch):
     )
     toy.manager.run_until_settled(1.0)
     assert toy.copier.synced == ["late"]
+
+
+def test_summary_has_only_what_was_committed(lab, monkeypatch):
+    """Let the first commit fail: its file was edited meanwhile. Its copy has another name than that
+    which is made then."""
+    lab.config_map("a")
+    toy = Toy(lab)
+    begin = lab.cluster.store.transaction
+
+    @contextmanager
+    def fail_and_edit(**options: Any) -> Iterator[Any]:
+        monkeypatch.undo()
+        with suppress(RuntimeError), begin(**options) as changes:
+            yield changes
+            raise RuntimeError("a file was edited")
+        lab.client.delete(CONFIG_MAPS, "a", namespace="default")
+        lab.config_map("b")
+        raise ConflictError("a file was edited")
+
+    monkeypatch.setattr(lab.cluster.store, "transaction", fail_and_edit)
+    changes = toy.manager.run_until_settled().changes()
+    assert [(change.verb, change.key.name) for change in changes] == [("created", "copy-of-b")]

@@ -348,6 +348,12 @@ class LocalCluster:
             }
         return lines
 
+    def problem_of(self, key: Key) -> str:
+        """Return a line about the file because of which an object counts as it last was, "" where
+        there is none."""
+        _, problem = self.store.find(key)
+        return self.store.describe(problem) if problem is not None else ""
+
     def folders_without_namespace(self) -> list[Problem]:
         """Return the folders of objects whose namespace is missing, as a clone or a merge can leave
         them."""

@@ -410,3 +410,18 @@ def test_refused_custom_resource_is_read_again_by_process_that_watches_files(
     assert "widgets.example.com" in changed
     assert cluster.known_problems() == {}
     cluster.close()
+
+
+@pytest.mark.parametrize("clock", [(), ("--clock=2026-01-01T00:00:00Z",)], ids=["system", "own"])
+def test_rollout_status_ends_with_problem_of_the_file(
+    bare: Kubepy, folder: Path, clock: tuple[str, ...]
+) -> None:
+    kubepy = bare
+    kubepy("init", "--nodes=1", *clock)
+    kubepy("create", "deployment", "web", "--image=app:1")
+    file = folder / "state/namespaces/default/deployments.apps/web.yaml"
+    file.write_text(file.read_text().replace("replicas: 1", "replicaz: 4"))
+    done = kubepy("rollout", "status", "deploy/web", "--timeout=20s")
+    assert done.status == 1
+    assert "error: the rollout of deployment.apps/web cannot go on" in done.err
+    assert 'unknown field "spec.replicaz"' in done.err.splitlines()[-1]

@@ -20,6 +20,7 @@ from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, duration_flag, int_flag
 from kubepy.cli.runtime.infos import Info
 from kubepy.quoting import printable, quote
+from kubepy.storage import Key
 
 REACTION_SECONDS = (
     2.0  # times in managedFields are whole seconds, so that one of them may be less than that
@@ -128,6 +129,8 @@ class RolloutWatch:
         if obj is None or obj["metadata"].get("uid") != info.content["metadata"].get("uid"):
             raise CliError("object has been deleted")
         version = obj["metadata"].get("resourceVersion", "")
+        if not self.done and self.options.watch:
+            self._check_file(obj)
         if self.done or version == self.printed_version:
             return self.done
         state = self.viewer(obj, self.options.revision)
@@ -145,6 +148,18 @@ class RolloutWatch:
         factory.stdout.flush()
         self.done = state.done
         return self.done
+
+    def _check_file(self, obj: Object) -> None:
+        """Raise CliError where nobody can write the object, since its file has a problem: its
+        status stays as it is. A rollout that is done as it last was may be told all the same."""
+        if self.viewer(obj, self.options.revision).done:
+            return
+        key = Key(self.info.resource.key, self.info.namespace, self.info.name)
+        if line := self.factory.cluster.problem_of(key):
+            raise CliError(
+                f"the rollout of {self.info.printed_name} cannot go on before its file is put "
+                f"right: {line}"
+            )
 
 
 # --- viewers --------------------------------------------------------------------------------------

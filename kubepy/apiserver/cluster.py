@@ -140,19 +140,22 @@ class LocalCluster:
     ) -> LocalCluster:
         """Open a state folder.
 
-        :param create: make the cluster if there is none, or only settings written by hand. It is to
-            be furnished with a node then, and :meth:`finished <finish>`.
+        :param create: make the cluster if there is none, around the files that are there, or only
+            settings written by hand. It is to be furnished with a node then, and :meth:`finished
+            <finish>`.
 
         Raises NoClusterError, FolderError.
         """
+        is_new = False
         try:
             cluster = cls(_folder_store(folder, lock_timeout))
         except NoClusterError:
             if not create:
                 raise
+            is_new = True
             FolderStore.initialize(folder, {})
             cluster = cls(_folder_store(folder, lock_timeout))
-        if create and cluster.is_bare():
+        if create and (is_new or cluster.is_unfinished()):
             cluster.store.set_meta(UNFINISHED, "yes")
             cluster.bootstrap()
         return cluster

@@ -540,3 +540,17 @@ def test_sort_by_field_missing_in_several_objects_is_an_error(kubepy: Kubepy) ->
     assert kubepy("get", "ns", "--sort-by={.x", "-o", "name").err.startswith(
         "error: unexpected path string"
     )
+
+
+def test_first_command_makes_a_cluster_around_the_files_that_are_there(
+    bare: Kubepy, folder: Path
+) -> None:
+    file = folder / "state/namespaces/default/configmaps/a.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+    done = bare("create", "deployment", "web", "--image=web:1")
+    assert done.out == "deployment.apps/web created\n"
+    assert done.err == "note: made a cluster in state with one node, node-1, as kubepy init does\n"
+    assert bare("get", "namespace", "default", "-o", "name").out == "namespace/default\n"
+    assert bare("get", "configmap", "a", "-o", "name").out == "configmap/a\n"
+    assert bare("rollout", "status", "deploy/web").status == 0

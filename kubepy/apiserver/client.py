@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from kubepy.api import errors
 from kubepy.api.clock import Clock, Ids, format_exact_time
@@ -54,6 +54,7 @@ from kubepy.storage import (
     Problem,
     Snapshot,
     StorageError,
+    is_disk_full,
 )
 
 if TYPE_CHECKING:
@@ -127,17 +128,6 @@ class Batch:
         return drained
 
 
-class MakeRoom(Protocol):
-    """Makes room on the disk where an error has come of a full one; returns whether there is some
-    now."""
-
-    def __call__(self, error: StorageError, *, for_deletion: bool) -> bool: ...
-
-
-def _no_room(error: StorageError, *, for_deletion: bool) -> bool:
-    return False
-
-
 class Client:
     """The API of one cluster."""
 
@@ -153,7 +143,6 @@ class Client:
         ] = {}  # of recorders of events, by component; the manager keeps them
         self._since: int | None = None
         self._tokens: tokens.Tokens | None = None
-        self.make_room: MakeRoom = _no_room
 
     @property
     def clock(self) -> Clock:
@@ -559,9 +548,7 @@ class Client:
             request = request._replace(
                 options=options._replace(dry_run=pods.is_dry_run(body, options.dry_run))
             )
-            self._with_room(lambda: self._write(request, create_subresource))
-        else:
-            self._write(request, create_subresource)
+        self._write(request, create_subresource)
         return {
             "kind": "Status",
             "apiVersion": "v1",
@@ -597,20 +584,17 @@ class Client:
         return self._write(request, lambda scope: patching.patch_object(scope, patch))
 
     def _delete(self, request: Request) -> Object:
-        return self._with_room(lambda: self._write(request, lambda scope: deletion.delete(scope)))
-
-    def _with_room(self, free: Callable[[], T]) -> T:
-        """Make a request that makes room in the cluster; once more if there was none on the disk to
-        write it, and some could be made."""
-        try:
-            return free()
-        except StorageError as error:
-            if self._batch or not self.make_room(error, for_deletion=True):
-                raise
-        return free()
+        return self._write(request, lambda scope: deletion.delete(scope))
 
     def _delete_collection(self, request: Request) -> Objects:
-        return self._with_room(lambda: self._delete_all(request))
+        """Delete objects together; one by one where the disk has no room to note all of them."""
+        try:
+            with self.joined():
+                return self._delete_all(request)
+        except StorageError as error:
+            if self._batch or not is_disk_full(error):
+                raise
+        return self._delete_all(request)
 
     def _delete_all(self, request: Request) -> Objects:
         options = (
@@ -621,12 +605,11 @@ class Client:
         resource = self._server.scheme.get(request.resource.group_resource)
         if resource is not None and resource.namespaced and not request.namespace:
             raise errors.method_not_allowed()
-        with self.joined():
-            chosen = self._list(request._replace(verb="list", options=options.list)).items
-            return [
-                self._delete(request._replace(name=obj["metadata"]["name"], options=options.delete))
-                for obj in chosen
-            ]
+        chosen = self._list(request._replace(verb="list", options=options.list)).items
+        return [
+            self._delete(request._replace(name=obj["metadata"]["name"], options=options.delete))
+            for obj in chosen
+        ]
 
     def _resolve(self, request: Request) -> tuple[Resource, Request]:
         """Return the resource of a request, and the request without a namespace if the resource has

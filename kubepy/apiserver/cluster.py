@@ -129,8 +129,6 @@ class LocalCluster:
         if isinstance(store, FolderStore):
             self._server.network_refusal = store.network_refusal
         self.client = self._own_client = Client(self.store, self._server)
-        if isinstance(store, FolderStore):
-            self.client.make_room = store.make_room
         self.controller_client = self.client
         self.logger: Logger | None = None  # of the work of the controllers (-v)
 

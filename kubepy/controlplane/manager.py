@@ -39,7 +39,7 @@ from kubepy.controlplane.timekeeping import Horizon as Horizon
 from kubepy.controlplane.users import user_of
 from kubepy.runtime.contention import Contention, Party
 from kubepy.runtime.reconcile import Informers, Key, Reconciler, WatchEvent
-from kubepy.storage import StorageError
+from kubepy.storage import StorageError, is_disk_full
 
 # A batch ends with the first reconciler's turn once it has taken BATCH_SECONDS × (1 + BEGIN_SHARE ×
 # the seconds that it took to begin, which grow with the folder), …
@@ -48,9 +48,9 @@ BEGIN_SHARE = 20
 MAX_BATCH_SECONDS = 2.0  # … and after any sync once it has taken so long: other writers wait
 # a batch that begins so soon after a look for edits from outside leaves others to the next poll
 LOOK_SECONDS = 0.05
+ROOM_SECONDS = 1.0  # after which a sync that found no room on the disk is tried again
 RETRY_PATIENCE = 0.1  # back-offs this short are waited for: the second try mostly succeeds
 MAX_CONFLICTS = 20  # in a row
-MAX_BATCHES_WITHOUT_ROOM = 2  # likewise
 # Writes of controllers without a moment in which nothing is left to do: in a command that reads,
 # after which the rest is left to the next one (some 5,000 pods get ready), and in one that waits or
 # predicts (25,000 pods are replaced).
@@ -76,23 +76,31 @@ class WriteBudget:
 
 
 class FailedBatches:
-    """How many batches in a row have failed, and for what reason.
+    """Batches that have failed, and for what reason.
 
-    :ivar conflicts: another program wrote to the folder meanwhile.
-    :ivar without_room: the disk was full.
-    :ivar is_short_of_room: it was full at some time: from then on a batch is one sync, as what that
+    :ivar conflicts: how many in a row: another program wrote to the folder meanwhile.
+    :ivar is_short_of_room: the disk was full: until all is done a batch is one sync, as what that
         deletes makes room for the next one.
+    :ivar without_room: the syncs that found no room since. Those that make some are not to wait for
+        them.
     """
 
     def __init__(self) -> None:
         self.conflicts = 0
-        self.without_room = 0
         self.is_short_of_room = False
+        self.without_room: dict[Party, StorageError] = {}
 
     def end(self) -> None:
-        """Begin to count anew: a batch was committed."""
+        """Begin to count conflicts anew: a batch was committed."""
         self.conflicts = 0
-        self.without_room = 0
+
+    def end_without_room(self) -> None:
+        """Raise the StorageError of the first sync that found no room, if there is one."""
+        self.is_short_of_room = False
+        errors = list(self.without_room.values())
+        self.without_room.clear()
+        if errors:
+            raise errors[0]
 
 
 class Manager:
@@ -322,8 +330,16 @@ class Manager:
             if self._source.is_stale or not self.has_work():
                 self.poll(self.freshness.looked_within())
             if not self.has_work():
+                self._end_without_room()
                 return
             self._run_batch()
+
+    def _end_without_room(self) -> None:
+        try:
+            self._failed_batches.end_without_room()
+        except StorageError:
+            self._source.is_stale = True
+            raise
 
     def _run_batch(self) -> None:
         """Run one transaction. When it fails nothing was written, but informers have observed it:
@@ -355,16 +371,20 @@ class Manager:
             self._time.clock.sleep(POLL_SECONDS)
             return True
         if isinstance(error, StorageError):
-            self._failed_batches.is_short_of_room = True
-            self._failed_batches.without_room += 1
             self._source.release()
-            if self._failed_batches.without_room > MAX_BATCHES_WITHOUT_ROOM:
+            if not is_disk_full(error):
                 return False
-            return self._client.make_room(error, for_deletion=False)
+            if self._failed_batches.is_short_of_room:
+                if self._syncing is None:
+                    return False
+                self._failed_batches.without_room[self._syncing] = error
+            self._failed_batches.is_short_of_room = True
+            return True
         return False
 
     def _run_transaction(self) -> None:
         start = time.monotonic()
+        self._syncing = None
         self._client.observe_from(self._source.revisions.read)
         looked_within = max(LOOK_SECONDS, self.freshness.looked_within())
         with self._client.batch(looked_within=looked_within) as batch:
@@ -393,12 +413,16 @@ class Manager:
         """Sync one key after the other, and move time on when none is left, until it is time to
         commit."""
         passed = 0.0
+        without_room = self._failed_batches.without_room
         while not self._budget.is_spent():
             picked = self.queues.get()
             if picked is None:
                 self._budget.renew()
-                if passed > patience or not self._time.move():
+                if passed > patience or without_room or not self._time.move():
                     return
+                continue
+            if without_room and Party(picked[0].name, picked[1]) in without_room:
+                self.queues.put_off(*picked, ROOM_SECONDS)
                 continue
             self._sync(*picked)
             self._source.observe(batch.drain(), self._note)

@@ -52,6 +52,11 @@ class Queues:
         self._keys_left = 0
         return None
 
+    def put_off(self, reconciler: Reconciler, key: Key, seconds: float) -> None:
+        """Give a key back without a sync, until later."""
+        reconciler.queue.add_after(key, seconds)
+        reconciler.queue.done(key)
+
     def is_turn_over(self) -> bool:
         if not self._keys_left:
             return True

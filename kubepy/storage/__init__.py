@@ -29,6 +29,7 @@ from kubepy.storage.errors import (
     NoClusterError,
     RemovedError,
     StorageError,
+    is_disk_full,
 )
 from kubepy.storage.model import Change, Key, ObjectStream, Problem, Snapshot
 
@@ -48,4 +49,5 @@ __all__ = [
     "RemovedError",
     "Snapshot",
     "StorageError",
+    "is_disk_full",
 ]

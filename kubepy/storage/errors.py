@@ -19,7 +19,11 @@ in one line for the user.
 
 from __future__ import annotations
 
+import errno
+
 from kubepy.quoting import quote
+
+_SQLITE_FULL = (13, 4874)  # SQLITE_FULL, SQLITE_IOERR_SHMSIZE
 
 
 class StorageError(Exception):
@@ -103,3 +107,17 @@ class RepeatedKeyError(Exception):
 
     def __init__(self, key: str) -> None:
         super().__init__(f"has the key {quote(key)} more than once")
+
+
+def is_disk_full(error: BaseException | None) -> bool:
+    """Tell whether an error has come of a full disk, or of a user's share of it that is used up."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return True
+        if (
+            getattr(error, "sqlite_errorcode", None) in _SQLITE_FULL
+            or str(error) == "database or disk is full"
+        ):
+            return True
+        error = error.__cause__
+    return False

@@ -195,7 +195,7 @@ class ReservedDisk(Disk):
         self._reserve = folder / ".kubepy" / reserve.NAME
 
     def is_full(self) -> bool:
-        return self._reserve.exists()
+        return reserve.size_of(str(self._reserve)) > 0
 
 
 @pytest.fixture
@@ -206,7 +206,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalCl
         made.client.create("configmaps", {"metadata": {"name": name}}, namespace="default")
     made.close()
     opened = LocalCluster.open(tmp_path / "state")
-    monkeypatch.setattr(reserve, "NEEDED", 1 << 62)
+    monkeypatch.setattr(reserve, "SHARE", 1 << 62)
     yield opened
     opened.close()
 
@@ -248,6 +248,35 @@ def test_room_for_deletions_is_made_again_when_there_is_much_more(
     file.unlink()
     cluster.client.create("configmaps", {"metadata": {"name": "c"}}, namespace="default")
     assert not file.exists()
-    monkeypatch.setattr(reserve, "NEEDED", 0)
+    monkeypatch.setattr(reserve.Reserve, "_free_bytes", lambda self: 6 * reserve.PART)
+    monkeypatch.setattr(reserve, "SHARE", 3)
     cluster.client.create("configmaps", {"metadata": {"name": "d"}}, namespace="default")
+    assert file.stat().st_size == 2 * reserve.PART
+    monkeypatch.undo()
+    cluster.client.create("configmaps", {"metadata": {"name": "e"}}, namespace="default")
     assert file.stat().st_size == reserve.BYTES
+
+
+# --- what comes before a commit -------------------------------------------------------------------
+
+
+def test_index_that_finds_no_room_to_be_opened_is_not_made_anew(
+    cluster: LocalCluster, tmp_path: Path
+) -> None:
+    cluster.client.get("configmaps", "a", namespace="default")
+    revision = cluster.store.revision()
+    cluster.close()
+    index = tmp_path / "state" / ".kubepy" / "index.db"
+    identity = index.stat().st_ino
+
+    def refuse(*arguments: Any, **options: Any) -> Any:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with mock.patch("kubepy.storage.folder.index.Database.is_current", refuse):
+        store = FolderStore(tmp_path / "state")
+        with pytest.raises(FolderError, match="no space left"), store.transaction() as transaction:
+            transaction.delete(key("a"))
+    assert index.stat().st_ino == identity
+    reader = FolderStore(tmp_path / "state")
+    assert reader.revision() == revision
+    reader.close()

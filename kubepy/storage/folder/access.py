@@ -13,16 +13,17 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from kubepy.lazy import lazy_imports
-from kubepy.storage.errors import FolderError, LockTimeoutError, RemovedIndexError, StorageError
+from kubepy.storage.errors import FolderError, LockTimeoutError, RemovedIndexError, is_disk_full
 from kubepy.storage.folder import index, origin, settings
-from kubepy.storage.folder.compare import (
-    UNFORESEEN,
-    Examiner,
-    digest_of,
-    doubted_extents,
-    has_hidden_folder,
+from kubepy.storage.folder.compare import UNFORESEEN, Examiner, digest_of, has_hidden_folder
+from kubepy.storage.folder.database import (
+    BUSY_SECONDS,
+    DamagedError,
+    Database,
+    Row,
+    Stamp,
+    is_damage,
 )
-from kubepy.storage.folder.database import DamagedError, Database, Row, Stamp, is_damage
 from kubepy.storage.folder.files import StateFolder, UnreadableError, is_racy
 from kubepy.storage.folder.manifest import ContentError
 from kubepy.storage.folder.paths import path_of
@@ -49,6 +50,9 @@ T = TypeVar("T")
 FileObject = tuple[
     Stamp | None, Object | None, bytes
 ]  # the stamp, unless it is racy; what is read; the digest
+
+# Seconds that readers get to let go of SQLite's log, so that it can begin anew.
+READERS_PATIENCE = 0.05
 
 # The exceptions that reading garbage raises. A defect of ours raises them too, so the index is
 # checked before it is blamed.
@@ -87,6 +91,7 @@ class Access:
         self._unwritable: FolderError | None = None
         self._warn: Callable[[str], None] | None = None
         self._lock: locks.Lock | None = None  # the folder's, while this process has it
+        self._reserve = reserve.Reserve(folder.root)
         self._newest = 1  # the newest revision of the indexes that were removed
         # the newest revision of the index that was removed last, until another one is in its place
         self._outlived = 0
@@ -124,10 +129,32 @@ class Access:
     def close(self) -> None:
         """Close the index."""
         if self._database is not None:
-            self._database.close()
+            self._close(self._database)
             self._database, self._looked = None, -math.inf
             if self.watch is not None:
                 self.watch.doubt()
+
+    def _close(self, database: Database) -> None:
+        """Close an index. The last connection takes SQLite's log into it, and what becomes free
+        belongs to the reserve."""
+        if self._lock is not None or not self._reserve.was_used:
+            database.close()
+            return
+        self._reserve.was_used = False
+        lock = locks.Lock(self.own_path(locks.LOCK))
+        try:
+            is_held = lock.try_acquire(0)
+        except FolderError:
+            is_held = False
+        try:
+            if is_held and reserve.size_of(self.own_path(f"{index.INDEX}-wal")):
+                self._reserve.give_part()
+            database.close()
+        finally:
+            if is_held:
+                self._reserve.is_in_use = True
+                self._reserve.take_back()
+                lock.drop()
 
     def sync(self) -> None:
         """Make what was committed durable; where the index was removed, all of the file system.
@@ -135,11 +162,22 @@ class Access:
         try:
             with self.errors():
                 if self._database is not None and not self._database.is_replaced():
-                    commit_files.sync_written(self._database, self.folder)
+                    self._sync_written(self._database)
                 elif os.path.isdir(self.folder.root):
                     self.folder.sync_all()
         except FolderError as error:
             raise FolderError(f"{error} ({commit_files.DONE_NEVERTHELESS})") from error
+
+    def _sync_written(self, database: Database) -> None:
+        """Sync the files that were written; with the reserve where there is no room to note it."""
+        try:
+            commit_files.sync_written(database, self.folder)
+        except sqlite3.OperationalError as error:
+            if not is_disk_full(error):
+                raise
+            with self.locked(index.LOCK_TIMEOUT, ()):
+                self._reserve.give_part()
+                commit_files.sync_written(self.opened(), self.folder)
 
     # --- opening ---
 
@@ -230,6 +268,10 @@ class Access:
         except index.StrangeIndexError as error:
             self.tell(f"{self.own_path(index.INDEX)} {error}: it is rebuilt from the files")
             return None
+        except index.NoRoomError:
+            if self._lock is not None:  # nothing is to be made anew then
+                raise
+            return None
         if database is not None and database.identity == self._damaged:
             database.close()
             return None
@@ -318,16 +360,19 @@ class Access:
             self._check_settings()
             self._examine_origin()
             index.make_own_folder(self.folder.root)
-            was_left = lock.acquire_in_turn(timeout) if timeout else lock.acquire(0)
+        was_left = self._with_room(
+            lambda: lock.acquire_in_turn(timeout) if timeout else lock.acquire(0)
+        )
         self._lock = lock
         try:
-            reserve.keep(self.folder.root)
-            with self.errors():
-                self._catch_up(was_left, extents)
+            self._reserve.make()
+            self._with_room(lambda: self._catch_up(was_left, extents))
             yield
         finally:
             self._lock = None
-            lock.release()
+            if self._reserve.is_in_use:
+                self._shorten_log()
+            lock.release(self._reserve.take_back)
 
     def _catch_up(self, was_left: bool, extents: Extents | Callable[[], Extents]) -> None:
         """Finish commits and record edits, in an index that can be written. ``was_left``: the last
@@ -538,22 +583,55 @@ class Access:
                 raise DamagedError(str(error)) from error
             raise
 
-    def make_room(self, error: StorageError, *, for_deletion: bool) -> bool:
-        """Make room on the disk where an error has come of a full one; return whether there is some
-        now.
+    # --- room on the disk, for the holder of the lock ---
 
-        The index's log of writes is taken into it. ``for_deletion``: the reserve is given up as
-        well.
-        """
-        if not reserve.is_full(error):
-            return False
-        is_released = for_deletion and reserve.release(self.folder.root)
-        log = self.own_path(f"{index.INDEX}-wal")
-        before = reserve.size_of(log)
-        if self._database is not None:
-            with suppress(sqlite3.Error):  # it is as long as before then
-                self._database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return is_released or reserve.size_of(log) < before
+    def _with_room(self, operation: Callable[[], T]) -> T:
+        """Run what comes before a commit, a second time with the reserve where the disk is full.
+        Raises FolderError."""
+        try:
+            with self.errors():
+                return operation()
+        except FolderError as error:
+            if not self.give_up_reserve(error):
+                raise
+        try:
+            with self.errors():
+                return operation()
+        finally:
+            self._reserve.take_back()
+
+    def is_nearly_full(self) -> bool:
+        """Return whether the disk is."""
+        return self._reserve.is_low()
+
+    def use_reserve(self) -> None:
+        """Give a part of the reserve up for what is written next."""
+        self._reserve.give_part()
+
+    def is_using_reserve(self) -> bool:
+        """Return whether a part of the reserve is given up."""
+        return self._reserve.is_in_use
+
+    def give_up_reserve(self, error: FolderError) -> bool:
+        """Give the reserve up where an error has come of a full disk; return whether there is room
+        now."""
+        return is_disk_full(error) and self._reserve.give_up()
+
+    def finish(self) -> None:
+        """Settle what is committed."""
+        settings.finish(self.opened(), self.folder)
+        recovery.Recovery(self.opened(), self.folder, self.boot).run(unclean=False)
+
+    def _shorten_log(self) -> None:
+        """Take SQLite's log into the index, and give its room back, as far as nobody reads in it:
+        on a disk that is nearly full it would grow to the last page."""
+        if self._database is None or self._database.in_memory:
+            return
+        connection = self._database.connection
+        connection.execute(f"PRAGMA busy_timeout = {READERS_PATIENCE * 1000:.0f}")
+        with suppress(sqlite3.Error):
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000:.0f}")
 
     def rebuild(self) -> None:
         """Make the index anew from the files. For the holder of the lock. Raises FolderError."""

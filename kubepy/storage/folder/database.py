@@ -309,9 +309,11 @@ class Database:
         self.connection = sqlite3.connect(
             path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )  # threads of a Python program take turns
-        self.connection.execute(
-            "PRAGMA cache_size = -65536"
-        )  # KiB at most; SQLite's own limit is below our usual size
+        try:  # KiB at most; SQLite's own limit is below our usual size
+            self.connection.execute("PRAGMA cache_size = -65536")
+        except sqlite3.Error:
+            self.connection.close()
+            raise
         self.identity = None if self.in_memory else identity(path)
         self._links: set[str] | None = None  # the names of those that have an index
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from math import inf
 
 from kubepy.lazy import lazy_imports
-from kubepy.storage.errors import FolderError, RemovedIndexError
+from kubepy.storage.errors import FolderError, RemovedIndexError, is_disk_full
 from kubepy.storage.folder import origin
 from kubepy.storage.folder.database import DamagedError, Database, is_damage, remove_files
 from kubepy.storage.folder.origin import ORIGIN_VALUE, own_link
@@ -41,6 +41,10 @@ def boot_id() -> str | None:
 class StrangeIndexError(Exception):
     """The index, or SQLite's log beside it, was not made here: somebody has put it into the
     folder."""
+
+
+class NoRoomError(FolderError):
+    """The disk is full, so that not even what SQLite needs to read the index can be made."""
 
 
 def make_own_folder(root: str, *, network: bool = False) -> None:
@@ -99,7 +103,7 @@ def remove_leftovers(root: str) -> None:
 
 def open_existing(root: str) -> Database | None:
     """Open the index if there is one of this version that can be used here. Raises DamagedError,
-    StrangeIndexError."""
+    StrangeIndexError, NoRoomError."""
     path = os.path.join(root, OWN, INDEX)
     if not os.path.exists(path) or not origin.is_own(root):
         return None
@@ -114,8 +118,12 @@ def open_existing(root: str) -> Database | None:
     except UnicodeDecodeError as error:  # SQLite quotes a damaged schema
         raise DamagedError(str(error)) from error
     except sqlite3.Error as error:
+        if database is not None:
+            database.close()
         if is_damage(error):
             raise DamagedError(str(error)) from error
+        if is_disk_full(error):
+            raise NoRoomError(f"{path}: no space left on the disk to open it") from error
         return None  # not ours to read, or in a folder where SQLite cannot work
     database.close()
     return None

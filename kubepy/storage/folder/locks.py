@@ -28,6 +28,7 @@ MAX_TURNS = 10  # a waiter that never gets a turn gives up after its patience ti
 # Asking for the holder of a lock takes the lock for an instant; taking it "at once" outlasts that.
 AT_ONCE = 0.1  # seconds
 MAX_HOLDER = 1000  # characters
+NAMELESS = "another process"  # a holder that has not written its name, for want of room or yet
 
 
 @cache
@@ -74,7 +75,7 @@ class Lock:
         return self._note_holder()
 
     def _refusal(self, waited: float) -> LockTimeoutError:
-        holder = self.describe() or "another process"
+        holder = self.describe() or NAMELESS
         return LockTimeoutError(f"{self.path} is held by {holder} (waited {waited:g} s)")
 
     def _identify_holding(self) -> tuple[int, int] | None:
@@ -95,8 +96,12 @@ class Lock:
             was_left = os.path.exists(self._holder_path)
             self._file = self._identify()
             descriptor = os.open(self._holder_path, flags, 0o600)
-            with open(descriptor, "w", encoding="utf-8", errors="replace") as file:
-                file.write(f"{os.getpid()}\n{command}")
+            try:
+                with open(descriptor, "w", encoding="utf-8", errors="replace") as file:
+                    file.write(f"{os.getpid()}\n{command}")
+            except OSError as error:
+                if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                    raise  # on a full disk the holder is nameless
         except OSError as error:
             self.drop()
             kind = RemovedIndexError if isinstance(error, FileNotFoundError) else FolderError
@@ -148,12 +153,13 @@ class Lock:
             return None
         return status.st_dev, status.st_ino
 
-    def release(self) -> None:
-        """Let go of the lock, the holder's file first."""
+    def release(self, last: Callable[[], object] = lambda: None) -> None:
+        """Let go of the lock, the holder's file first; ``last`` is called between the two."""
         assert self._lock is not None
         try:
             if not self.is_lost():
                 os.unlink(self._holder_path)
+            last()
         except FileNotFoundError:
             pass  # the folder was removed this very moment
         finally:
@@ -201,7 +207,7 @@ class Lock:
             if error.errno == errno.ELOOP:  # a symbolic link, which is never followed
                 return None
             raise
-        return f"process {pid} ({command})" if pid else None
+        return f"process {pid} ({command})" if pid else NAMELESS
 
 
 @contextmanager

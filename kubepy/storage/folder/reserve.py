@@ -1,43 +1,90 @@
 """Room on the disk that is kept for deletions: on a full disk they could not be written either, and
 make room.
 
-``.kubepy/reserve`` is a file without contents of use. It is removed when a deletion fails because
-the disk is full, and made again when there is room for much more.
+``.kubepy/reserve`` is a file without contents of use. Where a disk is nearly full, a commit that
+makes room gets a part of it, and all of it if that is not enough. After the commit the file is made
+again, as large as there is room: others would take what is free.
 """
 
 from __future__ import annotations
 
-import errno
 import os
-import sqlite3
 from contextlib import suppress
+from math import inf
 
 from kubepy.storage.folder.index import OWN
 
 NAME = "reserve"
-BYTES = 512 * 1024
-NEEDED = 3 * BYTES  # free on the disk before the file is made
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+BYTES = 1280 * 1024  # enough for the deletion of an object of half a MB, which is written twice
+SHARE = 3  # the file takes so much of what is free: a third
+PART = 128 * 1024  # a commit of a few objects takes no more
+LOW = 2 * PART  # a disk on which less is free is nearly full
+_BLOCK = 4096
 
 
-def keep(root: str) -> None:
-    """Make the file if it is not there and there is room for it."""
-    path = _path(root)
-    if os.path.lexists(path):
-        return
-    with suppress(OSError):
-        disk = os.statvfs(os.path.dirname(path))
-        if disk.f_bavail * disk.f_frsize >= NEEDED:
-            _make(path)
+class Reserve:
+    """The file of one folder. For the holder of the lock.
 
+    :ivar is_in_use: a part of it is given up.
+    :ivar was_used: it was, since this was last set.
+    """
 
-def release(root: str) -> bool:
-    """Remove the file; return whether it was there, so that there is room now."""
-    try:
-        os.unlink(_path(root))
-    except OSError:
-        return False
-    return True
+    def __init__(self, root: str) -> None:
+        self._path = os.path.join(root, OWN, NAME)
+        self.is_in_use = self.was_used = False
+
+    def is_low(self) -> bool:
+        """Return whether the disk is nearly full."""
+        return self._free_bytes() < LOW
+
+    def make(self) -> None:
+        """Make the file if it is not there, or is not whole, and there is room for much more."""
+        if (size := size_of(self._path)) < BYTES:
+            share = min(BYTES, (size + self._free_bytes()) / SHARE)
+            if share == BYTES or share >= size + PART:
+                self._grow(share)
+
+    def give_part(self) -> None:
+        """Give a part of the room up."""
+        self.is_in_use = self.was_used = True
+        with suppress(OSError):
+            os.truncate(self._path, max(size_of(self._path) - PART, 0))
+
+    def give_up(self) -> bool:
+        """Give all of the room up; return whether there was some."""
+        self.is_in_use = self.was_used = True
+        size = size_of(self._path)
+        with suppress(OSError):
+            os.truncate(self._path, 0)
+        return size > 0
+
+    def take_back(self) -> None:
+        """Make the file again, as large as there is room."""
+        if self.is_in_use:
+            self.is_in_use = False
+            self._grow(BYTES)
+
+    def _grow(self, wanted: float) -> None:
+        """Make the file, or make it larger, as far as there is room."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        with suppress(OSError):
+            descriptor = os.open(self._path, flags, 0o600)
+            try:
+                room = os.fstat(descriptor).st_size + self._free_bytes()
+                size = int(min(wanted, room)) // _BLOCK * _BLOCK
+                os.posix_fallocate(descriptor, 0, size)
+            finally:
+                os.close(descriptor)
+
+    def _free_bytes(self) -> float:
+        """Return how much is free on the disk for this user, infinity where it does not tell."""
+        try:
+            disk = os.statvfs(os.path.dirname(self._path))
+        except OSError:
+            return inf
+        if not disk.f_blocks:
+            return inf
+        return disk.f_frsize * (disk.f_bavail if os.geteuid() else disk.f_bfree)
 
 
 def size_of(path: str) -> int:
@@ -46,33 +93,3 @@ def size_of(path: str) -> int:
         return os.stat(path).st_size
     except OSError:
         return 0
-
-
-def is_full(error: BaseException | None) -> bool:
-    """Tell whether an error has come of a full disk, or of a user's share of it that is used up."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in _FULL:
-            return True
-        if isinstance(error, sqlite3.OperationalError) and "disk is full" in str(error):
-            return True
-        error = error.__cause__
-    return False
-
-
-def _path(root: str) -> str:
-    return os.path.join(root, OWN, NAME)
-
-
-def _make(path: str) -> None:
-    """Make the file, with room on the disk for all of it. Raises OSError, and leaves nothing
-    then."""
-    descriptor = os.open(
-        path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-    )
-    try:
-        os.posix_fallocate(descriptor, 0, BYTES)
-    except OSError:
-        os.unlink(path)
-        raise
-    finally:
-        os.close(descriptor)

@@ -310,6 +310,12 @@ class IndexView:
             ):  # of a damaged index: it was read, and is made anew by whoever writes
                 self._index.connection.execute("COMMIT")
 
+    def let_go(self) -> None:
+        """Let go of what is seen while others go on from it: what is read next is of no revision
+        that is known."""
+        self.release()
+        self.revision = 0
+
     def get(self, key: Key) -> Object | None:
         return next((obj for _, obj in self.get_all([key])), None)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
-from kubepy.storage.errors import FolderError, LockTimeoutError, StorageError
+from kubepy.storage.errors import FolderError, LockTimeoutError, is_disk_full
 from kubepy.storage.folder import index
 from kubepy.storage.folder import settings as cluster_settings
 from kubepy.storage.folder.access import Access
@@ -253,14 +253,6 @@ class FolderStore:
     def recorded(self, resource: str) -> Objects:
         """Return the objects of a resource as the index has them, without a look at their files."""
         return self._decoder.objects(self._access.recorded(resource), kept=False)
-
-    def make_room(self, error: StorageError, *, for_deletion: bool) -> bool:
-        """Make room on the disk where an error has come of a full one; return whether there is some
-        now.
-
-        ``for_deletion``: give up what is kept for that, too.
-        """
-        return self._access.make_room(error, for_deletion=for_deletion)
 
     def knows_files(self) -> bool:
         """Return whether the files were read before: not while an index is made anew."""
@@ -526,6 +518,9 @@ class FolderStore:
             finally:
                 self._meta_writes = None
                 self._settings_writes = {}
+                if self._access.is_using_reserve():  # SQLite's log can begin anew then
+                    for view in self._views or ():
+                        view.let_go()
 
     def _commit(self, changes: FolderTransaction, meta: Mapping[str, str | None]) -> None:
         journal = commit_files.Journal(self._folder, self._access.boot)
@@ -552,7 +547,16 @@ class FolderStore:
                     for name, value in meta.items():
                         database.set_value("meta", name, value)
 
-        self._access.run(write)
+        if self._access.is_nearly_full() and changes.makes_room():
+            self._access.use_reserve()
+        try:
+            self._access.run(write)
+        except FolderError as error:
+            if not is_disk_full(error) or not changes.makes_room():
+                raise
+            if not self._access.give_up_reserve(error):
+                raise
+            self._access.run(self._access.finish if journal.is_recorded else write)
         self._decoder.forget(change.key for change in changes.changed() if change.json is None)
         if self._listener is not None and not changes.is_empty():
             self._listener(changes.committed())

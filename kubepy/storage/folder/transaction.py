@@ -3,6 +3,7 @@ written."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
@@ -232,6 +233,18 @@ class FolderTransaction(BufferedTransaction[Row]):
 
     def is_empty(self) -> bool:
         return not self._edits and super().is_empty()
+
+    def makes_room(self) -> bool:
+        """Return whether the transaction takes next to no room on the disk: objects are deleted, or
+        are on their way to that, and no file is added; or no object is written at all."""
+        changes = list(self.changed())
+        with_files = [change for change in changes if change.expires is None]
+        if any(change.before is None for change in with_files):
+            return False
+        return not changes or any(
+            change.json is None or "deletionTimestamp" in json.loads(change.json)["metadata"]
+            for change in with_files
+        )
 
     def log(self) -> LogEntries:
         return sorted([*super().log(), *(entry for edits in self._edits for entry in edits.log)])

@@ -111,6 +111,16 @@ def validate_as(
     validate_format(value, rule(value), path, errors)
 
 
+def validate_required_as(
+    rule: Callable[[Any], Iterable[str]], value: Any, path: str, errors: Errors
+) -> None:
+    """Require a value, and one that a rule has no complaints about."""
+    if not value:
+        errors.append(required(path))
+    else:
+        validate_as(rule, value, path, errors)
+
+
 def validate_range(value: int | None, low: int, high: int, path: str, errors: Errors) -> None:
     if value is not None and not low <= value <= high:
         errors.append(invalid_value(path, value, between(low, high)))

@@ -26,6 +26,7 @@ from kubepy.apiserver.validation.fields import (
     validate_format,
     validate_label_selector,
     validate_optional_choice,
+    validate_required_as,
 )
 from kubepy.apiserver.validation.formats import port_number
 from kubepy.lazy import lazy_imports
@@ -63,9 +64,9 @@ def validate_webhooks(configuration: Object, old: Object | None = None) -> list[
             for webhook in old_webhooks
         ),
         label_values=any(
-            has_invalid_label_value(webhook.get(field))
+            has_invalid_label_value(webhook.get("namespaceSelector"))
+            or has_invalid_label_value(webhook.get("objectSelector"))
             for webhook in old_webhooks
-            for field in ("namespaceSelector", "objectSelector")
         ),
     )
     errors: Errors = []
@@ -163,10 +164,7 @@ def _validate_conditions(conditions: list[Object], path: str, errors: Errors) ->
                 errors.append(
                     invalid_value(f"{at}.expression", expression, f"compilation failed: {error}")
                 )
-        if not name:
-            errors.append(required(f"{at}.name"))
-        else:
-            validate_as(label_key, name, f"{at}.name", errors)
+        validate_required_as(label_key, name, f"{at}.name", errors)
         if name and name in names:
             errors.append(duplicate(f"{at}.name", name))
         names.add(name)
@@ -190,33 +188,34 @@ def validate_rule(rule: Object, path: str, errors: Errors) -> None:
         for index, version in enumerate(versions)
         if not version
     )
-    resources = nested_list(rule, "resources")
-    resources_path = f"{path}.resources"
+    _validate_resources(nested_list(rule, "resources"), f"{path}.resources", errors)
+    validate_optional_choice(rule.get("scope"), SCOPES, f"{path}.scope", errors)
+
+
+def _validate_resources(resources: list[str], path: str, errors: Errors) -> None:
+    """Validate the resources of a rule: none that a wildcard before it includes."""
     if not resources:
-        errors.append(required(resources_path))
+        errors.append(required(path))
     wildcards: set[str] = set()
     for index, resource in enumerate(resources):
+        at = f"{path}[{index}]"
         if not resource:
-            errors.append(required(f"{resources_path}[{index}]"))
+            errors.append(required(at))
         elif "/" in resource:
             parent, _, subresource = resource.partition("/")
             for wildcard in (f"{parent}/*", f"*/{subresource}"):
                 if wildcard in wildcards:
                     detail = f"if '{wildcard}' is present, must not specify {resource}"
-                    errors.append(invalid_value(f"{resources_path}[{index}]", resource, detail))
+                    errors.append(invalid_value(at, resource, detail))
             if "*" in (parent, subresource):
                 wildcards.add(resource)
     if len(resources) > 1 and "*/*" in resources:
-        errors.append(
-            invalid_value(
-                resources_path, resources, "if '*/*' is present, must not specify other resources"
-            )
-        )
+        detail = "if '*/*' is present, must not specify other resources"
+        errors.append(invalid_value(path, resources, detail))
     plain = [resource for resource in resources if resource and "/" not in resource]
     if "*" in plain and plain[-1] != "*":  # upstream looks at the last resource only
         detail = "if '*' is present, must not specify other resources without subresources"
-        errors.append(invalid_value(resources_path, resources, detail))
-    validate_optional_choice(rule.get("scope"), SCOPES, f"{path}.scope", errors)
+        errors.append(invalid_value(path, resources, detail))
 
 
 def _validate_list(values: list[Any], path: str, plural: str, errors: Errors) -> None:

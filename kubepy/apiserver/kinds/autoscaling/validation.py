@@ -13,6 +13,7 @@ from kubepy.apiserver.validation.fields import (
     validate_as,
     validate_nonnegative,
     validate_optional_choice,
+    validate_required_as,
 )
 from kubepy.apiserver.validation.resources import validate_container_resource_name
 
@@ -109,10 +110,7 @@ def _validate_reference(
 ) -> None:
     for field in ("kind", "name"):
         value = reference.get(field, "")
-        if not value:
-            errors.append(required(f"{path}.{field}"))
-        else:
-            validate_as(path_segment, value, f"{path}.{field}", errors)
+        validate_required_as(path_segment, value, f"{path}.{field}", errors)
     version = reference.get("apiVersion", "")
     if any_version:
         return

@@ -25,6 +25,7 @@ from kubepy.apiserver.validation.fields import (
     validate_format,
     validate_immutable,
     validate_label_selector,
+    validate_required_as,
 )
 from kubepy.apiserver.validation.formats import (
     cidr,
@@ -151,10 +152,7 @@ def _validate_backend(backend: Object, path: str, errors: Errors) -> None:
     elif service is not None:
         name = service.get("name", "")
         port = service.get("port") or {}
-        if not name:
-            errors.append(required(f"{path}.service.name"))
-        else:
-            validate_as(dns1123_label, name, f"{path}.service.name", errors)
+        validate_required_as(dns1123_label, name, f"{path}.service.name", errors)
         if port.get("name") and port.get("number"):
             errors.append(invalid_value(path, "", "cannot set both port name & port number"))
         elif port.get("name"):
@@ -176,10 +174,7 @@ def _validate_reference(reference: Object, path: str, errors: Errors) -> None:
         validate_as(dns1123_subdomain, group, f"{path}.apiGroup", errors)
     for field in ("kind", "name"):
         value = reference.get(field, "")
-        if not value:
-            errors.append(required(f"{path}.{field}"))
-        else:
-            validate_as(path_segment, value, f"{path}.{field}", errors)
+        validate_required_as(path_segment, value, f"{path}.{field}", errors)
 
 
 def validate_ingress_status(ingress: Object) -> list[FieldError]:

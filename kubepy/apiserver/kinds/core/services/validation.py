@@ -23,6 +23,7 @@ from kubepy.apiserver.validation.fields import (
     validate_choice,
     validate_labels,
     validate_optional_choice,
+    validate_required_as,
 )
 from kubepy.apiserver.validation.formats import (
     cidr_warnings,
@@ -104,10 +105,7 @@ def _validate_type(service: Object, errors: Errors) -> None:
             if spec.get(field)
         )
         name = spec.get("externalName", "").removesuffix(".")
-        if not name:
-            errors.append(required("spec.externalName"))
-        else:
-            validate_as(dns1123_subdomain, name, "spec.externalName", errors)
+        validate_required_as(dns1123_subdomain, name, "spec.externalName", errors)
 
 
 # --- ports ----------------------------------------------------------------------------------------
@@ -125,12 +123,9 @@ def _validate_port(
         errors.append(required(f"{path}.name"))
     number = port.get("port", 0)
     target = port.get("targetPort", 0)
-    errors.extend(invalid_value(f"{path}.port", number, detail) for detail in port_number(number))
+    validate_as(port_number, number, f"{path}.port", errors)
     validate_choice(port.get("protocol", ""), PROTOCOLS, f"{path}.protocol", errors)
-    errors.extend(
-        invalid_value(f"{path}.targetPort", target, detail)
-        for detail in port_number_or_name(target)
-    )
+    validate_as(port_number_or_name, target, f"{path}.targetPort", errors)
     protocol = port.get("appProtocol")
     if protocol is not None:
         validate_as(label_key, protocol, f"{path}.appProtocol", errors)
@@ -405,15 +400,13 @@ def validate_service_status(service: Object) -> list[FieldError]:
         host = ingress.get("hostname", "")
         if ip:
             validate_ip(ip, f"{path}.ip", errors)
-        if mode is None:
-            if ip:
-                errors.append(required(f"{path}.ipMode", "must be specified when `ip` is set"))
-        elif not ip:
-            errors.append(
-                forbidden_field(f"{path}.ipMode", "may not be specified when `ip` is not set")
-            )
-        else:
+        if ip and mode is None:
+            errors.append(required(f"{path}.ipMode", "must be specified when `ip` is set"))
+        elif ip:
             validate_optional_choice(mode, ("Proxy", "VIP"), f"{path}.ipMode", errors)
+        elif mode is not None:
+            detail = "may not be specified when `ip` is not set"
+            errors.append(forbidden_field(f"{path}.ipMode", detail))
         if host:
             validate_as(dns1123_subdomain, host, f"{path}.hostname", errors)
             if not ip_address(host) or without_leading_zeros(host):

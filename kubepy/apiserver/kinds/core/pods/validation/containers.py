@@ -30,6 +30,7 @@ from kubepy.apiserver.validation.fields import (
     validate_local_descending_path,
     validate_nonnegative,
     validate_optional_choice,
+    validate_required_as,
 )
 from kubepy.apiserver.validation.formats import (
     http_header_name,
@@ -98,10 +99,7 @@ def validate_containers(context: PodContext, path: str, errors: Errors) -> None:
 def _validate_common(container: Object, context: PodContext, path: str, errors: Errors) -> None:
     """Validate the fields that containers of all kinds have (``validateContainerCommon``)."""
     name = container.get("name")
-    if not name:
-        errors.append(required(f"{path}.name"))
-    else:
-        validate_as(dns1123_label, name, f"{path}.name", errors)
+    validate_required_as(dns1123_label, name, f"{path}.name", errors)
     if not container.get("image"):
         errors.append(required(f"{path}.image"))
     validate_choice(

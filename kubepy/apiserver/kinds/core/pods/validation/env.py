@@ -15,6 +15,7 @@ from kubepy.apiserver.validation.fields import (
     validate_format,
     validate_no_backsteps,
     validate_required,
+    validate_required_as,
 )
 from kubepy.apiserver.validation.formats import config_map_key, env_var_name
 from kubepy.quoting import printable
@@ -77,31 +78,28 @@ BINARY_DIVISORS = (
 def validate_env(variables: list[Object], path: str, errors: Errors) -> None:
     for index, variable in enumerate(variables):
         name = variable.get("name")
-        if not name:
-            errors.append(required(f"{path}[{index}].name"))
-        else:
-            validate_as(env_var_name, name, f"{path}[{index}].name", errors)
+        validate_required_as(env_var_name, name, f"{path}[{index}].name", errors)
         if variable.get("valueFrom") is not None:
-            source = variable["valueFrom"]
-            at = f"{path}[{index}].valueFrom"
-            kinds = [kind for kind in SOURCES if source.get(kind) is not None]
-            for kind in kinds:
-                _validate_source(kind, source[kind], f"{at}.{kind}", errors)
-            if not kinds:
-                detail = (
-                    "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, "
-                    "`secretKeyRef` "
-                    "or `fileKeyRef`"
-                )
-                errors.append(invalid_value(at, "", detail))
-            elif variable.get("value"):
-                errors.append(
-                    invalid_value(at, "", "may not be specified when `value` is not empty")
-                )
-            elif len(kinds) > 1:
-                errors.append(
-                    invalid_value(at, "", "may not have more than one field specified at a time")
-                )
+            _validate_value_from(variable, f"{path}[{index}].valueFrom", errors)
+
+
+def _validate_value_from(variable: Object, path: str, errors: Errors) -> None:
+    """Require exactly one source of a variable, and no value beside it."""
+    source = variable["valueFrom"]
+    kinds = [kind for kind in SOURCES if source.get(kind) is not None]
+    for kind in kinds:
+        _validate_source(kind, source[kind], f"{path}.{kind}", errors)
+    if not kinds:
+        detail = (
+            "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, "
+            "`secretKeyRef` or `fileKeyRef`"
+        )
+        errors.append(invalid_value(path, "", detail))
+    elif variable.get("value"):
+        errors.append(invalid_value(path, "", "may not be specified when `value` is not empty"))
+    elif len(kinds) > 1:
+        detail = "may not have more than one field specified at a time"
+        errors.append(invalid_value(path, "", detail))
 
 
 def _validate_source(kind: str, selector: Object, path: str, errors: Errors) -> None:
@@ -114,17 +112,11 @@ def _validate_source(kind: str, selector: Object, path: str, errors: Errors) -> 
             name = selector.get("name", "")
             key = selector.get("key", "")
             validate_as(dns1123_subdomain, name, f"{path}.name", errors)
-            if not key:
-                errors.append(required(f"{path}.key"))
-            else:
-                validate_as(config_map_key, key, f"{path}.key", errors)
+            validate_required_as(config_map_key, key, f"{path}.key", errors)
         case "fileKeyRef":
             for field, check in (("key", env_var_name), ("volumeName", dns1123_label)):
                 value = selector.get(field, "")
-                if not value:
-                    errors.append(required(f"{path}.{field}"))
-                else:
-                    validate_as(check, value, f"{path}.{field}", errors)
+                validate_required_as(check, value, f"{path}.{field}", errors)
             validate_required(selector, ("path",), path, errors)
             validate_no_backsteps(selector.get("path", ""), f"{path}.path", errors)
 

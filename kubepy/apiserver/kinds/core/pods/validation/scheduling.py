@@ -93,42 +93,56 @@ def _validate_toleration(toleration: Object, path: str, errors: Errors) -> None:
 
 def validate_affinity(affinity: Object, options: PodOptions, path: str, errors: Errors) -> None:
     if node_affinity := affinity.get("nodeAffinity"):
-        node_selector = node_affinity.get(REQUIRED)
-        if node_selector is not None:
-            validate_node_selector(
-                node_selector,
-                f"{path}.nodeAffinity.{REQUIRED}",
-                errors,
-                allow_invalid_values=options.allow_invalid_node_affinity_values,
-            )
-        for index, term in enumerate(node_affinity.get(PREFERRED) or ()):
-            at = f"{path}.nodeAffinity.{PREFERRED}[{index}]"
-            if not 0 < term.get("weight", 0) <= 100:
-                errors.append(invalid_value(f"{at}.weight", term.get("weight", 0), WEIGHT_RANGE))
-            validate_node_selector_term(
-                term.get("preference") or {}, f"{at}.preference", errors, allow_invalid_values=True
-            )
+        _validate_node_affinity(node_affinity, options, f"{path}.nodeAffinity", errors)
     for kind in ("podAffinity", "podAntiAffinity"):
         if pod_affinity := affinity.get(kind):
-            for index, term in enumerate(pod_affinity.get(REQUIRED) or ()):
-                _validate_affinity_term(
-                    term,
-                    f"{path}.{kind}.{REQUIRED}[{index}]",
-                    errors,
-                    allow_invalid_values=options.allow_invalid_selector_values,
-                )
-            for index, weighted in enumerate(pod_affinity.get(PREFERRED) or ()):
-                at = f"{path}.{kind}.{PREFERRED}[{index}]"
-                if not 0 < weighted.get("weight", 0) <= 100:
-                    errors.append(
-                        invalid_value(f"{at}.weight", weighted.get("weight", 0), WEIGHT_RANGE)
-                    )
-                _validate_affinity_term(
-                    weighted.get("podAffinityTerm") or {},
-                    f"{at}.podAffinityTerm",
-                    errors,
-                    allow_invalid_values=options.allow_invalid_selector_values,
-                )
+            _validate_pod_affinity(pod_affinity, options, f"{path}.{kind}", errors)
+
+
+def _validate_node_affinity(
+    affinity: Object, options: PodOptions, path: str, errors: Errors
+) -> None:
+    node_selector = affinity.get(REQUIRED)
+    if node_selector is not None:
+        validate_node_selector(
+            node_selector,
+            f"{path}.{REQUIRED}",
+            errors,
+            allow_invalid_values=options.allow_invalid_node_affinity_values,
+        )
+    for index, term in enumerate(affinity.get(PREFERRED) or ()):
+        at = f"{path}.{PREFERRED}[{index}]"
+        _validate_weight(term, f"{at}.weight", errors)
+        validate_node_selector_term(
+            term.get("preference") or {}, f"{at}.preference", errors, allow_invalid_values=True
+        )
+
+
+def _validate_pod_affinity(
+    affinity: Object, options: PodOptions, path: str, errors: Errors
+) -> None:
+    for index, term in enumerate(affinity.get(REQUIRED) or ()):
+        _validate_affinity_term(
+            term,
+            f"{path}.{REQUIRED}[{index}]",
+            errors,
+            allow_invalid_values=options.allow_invalid_selector_values,
+        )
+    for index, weighted in enumerate(affinity.get(PREFERRED) or ()):
+        at = f"{path}.{PREFERRED}[{index}]"
+        _validate_weight(weighted, f"{at}.weight", errors)
+        _validate_affinity_term(
+            weighted.get("podAffinityTerm") or {},
+            f"{at}.podAffinityTerm",
+            errors,
+            allow_invalid_values=options.allow_invalid_selector_values,
+        )
+
+
+def _validate_weight(term: Object, path: str, errors: Errors) -> None:
+    weight = term.get("weight", 0)
+    if not 0 < weight <= 100:
+        errors.append(invalid_value(path, weight, WEIGHT_RANGE))
 
 
 def validate_node_selector(

@@ -352,29 +352,32 @@ def validate_pod_annotations(
                 f"{path}[{DELETION_COST}]", annotations[DELETION_COST], "must be a 32bit integer"
             )
         )
-    for key in sorted(annotations):
-        profile = annotations[key]
-        at = f"{path}.{key}"
-        if key != SECCOMP_POD and not key.startswith(SECCOMP_CONTAINER):
-            continue
-        if profile.startswith("localhost/"):
-            validate_local_descending_path(profile.removeprefix("localhost/"), at, errors)
-        elif profile not in (*RUNTIME_DEFAULTS, "unconfined"):
-            errors.append(invalid_value(at, profile, "must be a valid seccomp profile"))
-    for key in sorted(annotations):
-        profile = annotations[key]
-        at = f"{path}[{key}]"
-        if not key.startswith(APP_ARMOR):
-            continue
-        name = key.removeprefix(APP_ARMOR)
-        if all(container.get("name") != name for container, _ in containers_with_paths(spec, "")):
-            errors.append(invalid_value(at, name, "container not found"))
-        if profile not in ("", "runtime/default", "unconfined") and not profile.startswith(
-            "localhost/"
-        ):
-            errors.append(
-                invalid_value(at, profile, f"invalid AppArmor profile name: {quote(profile)}")
-            )
+    for key, profile in sorted(annotations.items()):
+        if key == SECCOMP_POD or key.startswith(SECCOMP_CONTAINER):
+            _validate_seccomp_annotation(profile, f"{path}.{key}", errors)
+    for key, profile in sorted(annotations.items()):
+        if key.startswith(APP_ARMOR):
+            container_name = key.removeprefix(APP_ARMOR)
+            _validate_app_armor_annotation(container_name, profile, spec, f"{path}[{key}]", errors)
+
+
+def _validate_seccomp_annotation(profile: str, path: str, errors: Errors) -> None:
+    if profile.startswith("localhost/"):
+        validate_local_descending_path(profile.removeprefix("localhost/"), path, errors)
+    elif profile not in (*RUNTIME_DEFAULTS, "unconfined"):
+        errors.append(invalid_value(path, profile, "must be a valid seccomp profile"))
+
+
+def _validate_app_armor_annotation(
+    container_name: str, profile: str, spec: Object, path: str, errors: Errors
+) -> None:
+    names = [container.get("name") for container, _ in containers_with_paths(spec, "")]
+    if container_name not in names:
+        errors.append(invalid_value(path, container_name, "container not found"))
+    is_known = profile in ("", "runtime/default", "unconfined")
+    if not is_known and not profile.startswith("localhost/"):
+        detail = f"invalid AppArmor profile name: {quote(profile)}"
+        errors.append(invalid_value(path, profile, detail))
 
 
 def validate_profiles_match(

@@ -236,44 +236,40 @@ def validate_webhook_client(client: Object, path: str, errors: Errors) -> None:
     if (url is None) == (service is None):
         errors.append(required(path, "exactly one of url or service is required"))
     elif url is not None:
-        form = "; desired format: https://host[/path]"
-        parts = urlsplit(url)
-        if parts.scheme != "https":
-            errors.append(
-                invalid_value(
-                    f"{path}.url", parts.scheme, f"'https' is the only allowed URL scheme{form}"
-                )
-            )
-        user, _, host = parts.netloc.rpartition("@")
-        if not host:
-            errors.append(invalid_value(f"{path}.url", "", f"host must be specified{form}"))
-        for part, name in (
-            (user, "user information is"),
-            (parts.fragment, "fragments are"),
-            (parts.query, "query parameters are"),
-        ):
-            if part:
-                errors.append(
-                    invalid_value(f"{path}.url", part, f"{name} not permitted in the URL")
-                )
+        _validate_url(url, f"{path}.url", errors)
     elif service is not None:
-        # Upstream mistakes name for namespace and vice versa; so the errors come in that order.
-        errors.extend(
-            required(f"{path}.service.{field}")
-            for field, value in (
-                ("name", service.get("namespace")),
-                ("namespace", service.get("name")),
-            )
-            if not value
-        )
-        port = service.get("port", 443)
-        if complaints := port_number(port):
-            errors.append(
-                invalid_value(
-                    f"{path}.service.port", port, "port is not valid: " + ", ".join(complaints)
-                )
-            )
-        _validate_url_path(service.get("path") or "/", f"{path}.service.path", errors)
+        _validate_service(service, f"{path}.service", errors)
+
+
+def _validate_url(url: str, path: str, errors: Errors) -> None:
+    form = "; desired format: https://host[/path]"
+    parts = urlsplit(url)
+    if parts.scheme != "https":
+        detail = f"'https' is the only allowed URL scheme{form}"
+        errors.append(invalid_value(path, parts.scheme, detail))
+    user, _, host = parts.netloc.rpartition("@")
+    if not host:
+        errors.append(invalid_value(path, "", f"host must be specified{form}"))
+    for part, name in (
+        (user, "user information is"),
+        (parts.fragment, "fragments are"),
+        (parts.query, "query parameters are"),
+    ):
+        if part:
+            errors.append(invalid_value(path, part, f"{name} not permitted in the URL"))
+
+
+def _validate_service(service: Object, path: str, errors: Errors) -> None:
+    # Upstream mistakes name for namespace and vice versa; so the errors come in that order.
+    if not service.get("namespace"):
+        errors.append(required(f"{path}.name"))
+    if not service.get("name"):
+        errors.append(required(f"{path}.namespace"))
+    port = service.get("port", 443)
+    if complaints := port_number(port):
+        detail = "port is not valid: " + ", ".join(complaints)
+        errors.append(invalid_value(f"{path}.port", port, detail))
+    _validate_url_path(service.get("path") or "/", f"{path}.path", errors)
 
 
 def _validate_url_path(url_path: str, path: str, errors: Errors) -> None:

@@ -242,38 +242,7 @@ def _deployment_spec(spec: Object, options: PodOptions) -> Errors:
     validate_nonnegative(spec.get("replicas"), "spec.replicas", errors)
     validate_workload_selector(spec, "deployment", "spec", errors)
     _validate_replicated_template(spec, options, errors)
-    strategy = spec.get("strategy") or {}
-    rolling = strategy.get("rollingUpdate")
-    match strategy.get("type", ""):
-        case "Recreate":
-            if rolling is not None:
-                errors.append(
-                    forbidden_field(
-                        "spec.strategy.rollingUpdate",
-                        "may not be specified when strategy `type` is 'Recreate'",
-                    )
-                )
-        case "RollingUpdate":
-            if rolling is None:
-                errors.append(
-                    required(
-                        "spec.strategy.rollingUpdate", "this should be defaulted and never be nil"
-                    )
-                )
-            else:
-                at = "spec.strategy.rollingUpdate.maxUnavailable"
-                unavailable = rolling.get("maxUnavailable", 0)
-                surge = rolling.get("maxSurge", 0)
-                validate_int_or_percent(unavailable, at, errors)
-                validate_int_or_percent(surge, "spec.strategy.rollingUpdate.maxSurge", errors)
-                if int_or_percent_value(unavailable) == 0 and int_or_percent_value(surge) == 0:
-                    errors.append(
-                        invalid_value(at, unavailable, "may not be 0 when `maxSurge` is 0")
-                    )
-                validate_at_most_100_percent(unavailable, at, errors)
-        case _:
-            shown = go_view("apps.DeploymentStrategy", strategy)
-            errors.append(not_supported("spec.strategy", shown, ("Recreate", "RollingUpdate")))
+    _validate_deployment_strategy(spec.get("strategy") or {}, errors)
     validate_nonnegative(spec.get("minReadySeconds"), "spec.minReadySeconds", errors)
     validate_nonnegative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit", errors)
     deadline = spec.get("progressDeadlineSeconds")
@@ -286,6 +255,35 @@ def _deployment_spec(spec: Object, options: PodOptions) -> Errors:
                 )
             )
     return errors
+
+
+def _validate_deployment_strategy(strategy: Object, errors: Errors) -> None:
+    path = "spec.strategy.rollingUpdate"
+    rolling = strategy.get("rollingUpdate")
+    match strategy.get("type", ""):
+        case "Recreate":
+            if rolling is not None:
+                detail = "may not be specified when strategy `type` is 'Recreate'"
+                errors.append(forbidden_field(path, detail))
+        case "RollingUpdate":
+            if rolling is None:
+                errors.append(required(path, "this should be defaulted and never be nil"))
+            else:
+                _validate_rolling_update(rolling, path, errors)
+        case _:
+            shown = go_view("apps.DeploymentStrategy", strategy)
+            errors.append(not_supported("spec.strategy", shown, ("Recreate", "RollingUpdate")))
+
+
+def _validate_rolling_update(rolling: Object, path: str, errors: Errors) -> None:
+    at = f"{path}.maxUnavailable"
+    unavailable = rolling.get("maxUnavailable", 0)
+    surge = rolling.get("maxSurge", 0)
+    validate_int_or_percent(unavailable, at, errors)
+    validate_int_or_percent(surge, f"{path}.maxSurge", errors)
+    if int_or_percent_value(unavailable) == 0 and int_or_percent_value(surge) == 0:
+        errors.append(invalid_value(at, unavailable, "may not be 0 when `maxSurge` is 0"))
+    validate_at_most_100_percent(unavailable, at, errors)
 
 
 def _validate_replicated_template(spec: Object, options: PodOptions, errors: Errors) -> None:

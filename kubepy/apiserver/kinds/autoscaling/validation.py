@@ -8,11 +8,11 @@ from kubepy.api.values.names import dns1123_label, path_segment
 from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.validation.fields import (
     NEGATIVE,
-    NOT_POSITIVE,
     Errors,
     validate_as,
     validate_nonnegative,
     validate_optional_choice,
+    validate_positive,
     validate_required_as,
 )
 from kubepy.apiserver.validation.resources import validate_container_resource_name
@@ -34,65 +34,23 @@ def validate_autoscaler(autoscaler: Object, old: Object | None = None) -> list[F
     errors: Errors = []
     spec = autoscaler["spec"]
     old_spec = (old or {}).get("spec") or {}
-    lowest = 0 if old_spec.get("minReplicas") == 0 else 1
-    low = spec.get("minReplicas")
-    high = spec.get("maxReplicas", 0)
-    if low is not None and low < lowest:
-        errors.append(
-            invalid_value("spec.minReplicas", low, f"must be greater than or equal to {lowest}")
-        )
-    if high == 0:
-        errors.append(required("spec.maxReplicas", "must be set and greater than 0"))
-    elif high < 0:
-        errors.append(invalid_value("spec.maxReplicas", high, "must be greater than or equal to 1"))
-    if low is not None and high < low:
-        errors.append(
-            invalid_value(
-                "spec.maxReplicas", high, "must be greater than or equal to `minReplicas`"
-            )
-        )
+    _validate_bounds(spec, old_spec, errors)
     target = spec.get("scaleTargetRef") or {}
     old_target = old_spec.get("scaleTargetRef") or {}
-    same = old is not None and all(
-        target.get(key) == old_target.get(key) for key in ("apiVersion", "kind")
-    )
+    has_old_version = target.get("apiVersion") == old_target.get("apiVersion")
+    has_old_kind = target.get("kind") == old_target.get("kind")
     _validate_reference(
         target,
         "spec.scaleTargetRef",
         errors,
-        any_version=same,
+        any_version=old is not None and has_old_version and has_old_kind,
         core=target.get("kind") == "ReplicationController",
     )
     metrics = nested_list(spec, "metrics")
     for index, metric in enumerate(metrics):
-        metric_path = f"spec.metrics[{index}]"
-        kind = metric.get("type", "")
-        if not kind:
-            errors.append(required(f"{metric_path}.type", "must specify a metric source type"))
-        if kind not in METRIC_TYPES:
-            errors.append(not_supported(f"{metric_path}.type", kind, METRIC_TYPES))
-        present = [field for field in METRIC_FIELDS.values() if metric.get(field) is not None]
-        if present:
-            _validate_source(present[0], metric[present[0]], f"{metric_path}.{present[0]}", errors)
-        expected = METRIC_FIELDS.get(kind)
-        if expected is not None and expected not in present:
-            detail = "must populate information for the given metric source"
-            errors.append(required(f"{metric_path}.{expected}", detail))
-        if expected is None:
-            errors.append(
-                not_supported(f"{metric_path}.type", kind, METRIC_TYPES)
-            )  # a second time, as upstream
-        if len(present) != 1:
-            errors.extend(
-                forbidden_field(
-                    f"{metric_path}.{field}", "must populate the given metric source only"
-                )
-                for field in present
-                if field != expected
-            )
-    if spec.get("minReplicas") == 0 and not any(
-        metric.get("type") in ("Object", "External") for metric in metrics
-    ):
+        _validate_metric(metric, f"spec.metrics[{index}]", errors)
+    types = {metric.get("type") for metric in metrics}
+    if spec.get("minReplicas") == 0 and not types & {"Object", "External"}:
         detail = (
             "must specify at least one Object or External metric to support scaling to zero "
             "replicas"
@@ -103,6 +61,49 @@ def validate_autoscaler(autoscaler: Object, old: Object | None = None) -> list[F
         if rules is not None:
             _validate_rules(rules, f"spec.behavior.{direction}", errors)
     return errors
+
+
+def _validate_bounds(spec: Object, old_spec: Object, errors: Errors) -> None:
+    """Validate the least and the largest number of replicas; 0 is tolerated if it was there
+    before."""
+    lowest = 0 if old_spec.get("minReplicas") == 0 else 1
+    low = spec.get("minReplicas")
+    high = spec.get("maxReplicas", 0)
+    if low is not None and low < lowest:
+        detail = f"must be greater than or equal to {lowest}"
+        errors.append(invalid_value("spec.minReplicas", low, detail))
+    if high == 0:
+        errors.append(required("spec.maxReplicas", "must be set and greater than 0"))
+    elif high < 0:
+        errors.append(invalid_value("spec.maxReplicas", high, "must be greater than or equal to 1"))
+    if low is not None and high < low:
+        detail = "must be greater than or equal to `minReplicas`"
+        errors.append(invalid_value("spec.maxReplicas", high, detail))
+
+
+def _validate_metric(metric: Object, path: str, errors: Errors) -> None:
+    """Require the source of the metric's type, and no other."""
+    kind = metric.get("type", "")
+    if not kind:
+        errors.append(required(f"{path}.type", "must specify a metric source type"))
+    if kind not in METRIC_TYPES:
+        errors.append(not_supported(f"{path}.type", kind, METRIC_TYPES))
+    present = [field for field in METRIC_FIELDS.values() if metric.get(field) is not None]
+    if present:
+        first = present[0]
+        _validate_source(first, metric[first], f"{path}.{first}", errors)
+    expected = METRIC_FIELDS.get(kind)
+    if expected is None:
+        errors.append(not_supported(f"{path}.type", kind, METRIC_TYPES))  # twice, as upstream
+    elif expected not in present:
+        detail = "must populate information for the given metric source"
+        errors.append(required(f"{path}.{expected}", detail))
+    if len(present) == 1:
+        return
+    for field in present:
+        if field != expected:
+            detail = "must populate the given metric source only"
+            errors.append(forbidden_field(f"{path}.{field}", detail))
 
 
 def _validate_reference(
@@ -127,65 +128,69 @@ def _validate_reference(
 
 
 def _validate_source(field: str, source: Object, path: str, errors: Errors) -> None:
-    target = source.get("target") or {}
     match field:
         case "resource" | "containerResource":
-            key = source.get("name", "")
-            container = source.get("container", "")
-            if not key:
-                errors.append(required(f"{path}.name", "must specify a resource name"))
-            elif field == "containerResource":
-                validate_container_resource_name(key, f"{path}.name", errors)
-            if field == "containerResource":
-                if not container:
-                    errors.append(required(f"{path}.container", "must specify a container"))
-                else:
-                    validate_as(dns1123_label, container, f"{path}.container", errors)
+            _validate_resource_source(field, source, path, errors)
         case _:
-            if field == "object":
-                _validate_reference(
-                    source.get("describedObject") or {},
-                    f"{path}.describedObject",
-                    errors,
-                    any_version=False,
-                    core=True,
-                )
-            name = (source.get("metric") or {}).get("name", "")
-            if not name:
-                errors.append(required(f"{path}.metric.name", "must specify a metric name"))
-            else:
-                validate_as(path_segment, name, f"{path}.metric.name", errors)
-    target_path = f"{path}.target"
+            _validate_metric_source(field, source, path, errors)
+    target = source.get("target") or {}
+    _validate_target(target, f"{path}.target", errors)
+    _validate_target_values(field, target, f"{path}.target", errors)
+
+
+def _validate_resource_source(field: str, source: Object, path: str, errors: Errors) -> None:
+    name = source.get("name", "")
+    if not name:
+        errors.append(required(f"{path}.name", "must specify a resource name"))
+    if field != "containerResource":
+        return
+    if name:
+        validate_container_resource_name(name, f"{path}.name", errors)
+    container = source.get("container", "")
+    if not container:
+        errors.append(required(f"{path}.container", "must specify a container"))
+    else:
+        validate_as(dns1123_label, container, f"{path}.container", errors)
+
+
+def _validate_metric_source(field: str, source: Object, path: str, errors: Errors) -> None:
+    if field == "object":
+        _validate_reference(
+            source.get("describedObject") or {},
+            f"{path}.describedObject",
+            errors,
+            any_version=False,
+            core=True,
+        )
+    name = (source.get("metric") or {}).get("name", "")
+    if not name:
+        errors.append(required(f"{path}.metric.name", "must specify a metric name"))
+    else:
+        validate_as(path_segment, name, f"{path}.metric.name", errors)
+
+
+def _validate_target(target: Object, path: str, errors: Errors) -> None:
     kind = target.get("type", "")
     if not kind:
-        errors.append(required(f"{target_path}.type", "must specify a metric target type"))
+        errors.append(required(f"{path}.type", "must specify a metric target type"))
     if kind not in TARGET_TYPES:
-        errors.append(
-            invalid_value(
-                f"{target_path}.type", kind, "must be either Utilization, Value, or AverageValue"
-            )
-        )
-    for target_field in ("value", "averageValue"):
-        amount = target.get(target_field)
+        detail = "must be either Utilization, Value, or AverageValue"
+        errors.append(invalid_value(f"{path}.type", kind, detail))
+    for field in ("value", "averageValue"):
+        amount = target.get(field)
         if amount is not None and Quantity.parse(amount).nanos <= 0:
-            errors.append(
-                invalid_value(f"{target_path}.{target_field}", amount, "must be positive")
-            )
+            errors.append(invalid_value(f"{path}.{field}", amount, "must be positive"))
     utilization = target.get("averageUtilization")
     if utilization is not None and utilization < 1:
-        errors.append(
-            invalid_value(
-                f"{target_path}.averageUtilization", utilization, "must be greater than 0"
-            )
-        )
-    _validate_target_values(field, target, f"{path}.target", errors)
+        detail = "must be greater than 0"
+        errors.append(invalid_value(f"{path}.averageUtilization", utilization, detail))
 
 
 def _validate_target_values(field: str, target: Object, path: str, errors: Errors) -> None:
     """Require the values that a kind of source takes."""
-    value, average, utilization = (
-        target.get(name) for name in ("value", "averageValue", "averageUtilization")
-    )
+    value = target.get("value")
+    average = target.get("averageValue")
+    utilization = target.get("averageUtilization")
     if field in ("resource", "containerResource"):
         if utilization is None and average is None:
             detail = "must set either a target raw value or a target utilization"
@@ -227,29 +232,22 @@ def _validate_rules(rules: Object, path: str, errors: Errors) -> None:
     if not policies:
         errors.append(required(f"{path}.policies", "must specify at least one Policy"))
     for index, policy in enumerate(policies):
-        if policy.get("type", "") not in ("Percent", "Pods"):
-            errors.append(
-                not_supported(
-                    f"{path}.policies[{index}].type", policy.get("type", ""), ("Percent", "Pods")
-                )
-            )
-        for field in ("value", "periodSeconds"):
-            if policy.get(field, 0) <= 0:
-                errors.append(
-                    invalid_value(
-                        f"{path}.policies[{index}].{field}", policy.get(field, 0), NOT_POSITIVE
-                    )
-                )
-        if policy.get("periodSeconds", 0) > MAX_PERIOD:
-            detail = f"must be less than or equal to {MAX_PERIOD}"
-            errors.append(
-                invalid_value(
-                    f"{path}.policies[{index}].periodSeconds", policy["periodSeconds"], detail
-                )
-            )
+        _validate_scaling_policy(policy, f"{path}.policies[{index}]", errors)
     tolerance = rules.get("tolerance")
     if tolerance is not None and Quantity.parse(tolerance).nanos < 0:
         errors.append(invalid_value(f"{path}.tolerance", tolerance, NEGATIVE))
+
+
+def _validate_scaling_policy(policy: Object, path: str, errors: Errors) -> None:
+    kind = policy.get("type", "")
+    if kind not in ("Percent", "Pods"):
+        errors.append(not_supported(f"{path}.type", kind, ("Percent", "Pods")))
+    validate_positive(policy.get("value", 0), f"{path}.value", errors)
+    period = policy.get("periodSeconds", 0)
+    validate_positive(period, f"{path}.periodSeconds", errors)
+    if period > MAX_PERIOD:
+        detail = f"must be less than or equal to {MAX_PERIOD}"
+        errors.append(invalid_value(f"{path}.periodSeconds", period, detail))
 
 
 def validate_autoscaler_status(autoscaler: Object) -> list[FieldError]:

@@ -62,35 +62,12 @@ def validate_definition(definition: Object, old: Object | None = None) -> list[F
     }
     _validate_spec(spec, old_schemas, errors)
     if old is not None:
-        old_spec = old["spec"]
-        if is_established(old):
-            validate_immutable(spec.get("scope"), old_spec.get("scope"), "spec.scope", errors)
-            validate_immutable(
-                spec["names"].get("kind"), old_spec["names"].get("kind"), "spec.names.kind", errors
-            )
-        validate_immutable(spec.get("group"), old_spec.get("group"), "spec.group", errors)
-        validate_immutable(
-            spec["names"].get("plural"),
-            old_spec["names"].get("plural"),
-            "spec.names.plural",
-            errors,
-        )
+        _validate_kept(spec, old, errors)
     validate_names(status.get("acceptedNames") or {}, "status.acceptedNames", errors)
     _validate_stored_versions(status.get("storedVersions"), nested_list(spec, "versions"), errors)
-    # Definitions in the groups of the Kubernetes community need an annotation about their approval.
-    if f".{spec.get('group', '')}".endswith((".k8s.io", ".kubernetes.io")):
-        state, detail = _approval(definition)
-        if old is None or _approval(old)[0] != state:
-            path = f"metadata.annotations[{APPROVAL}]"
-            if state == "missing":
-                errors.append(required(path, detail))
-            elif state == "invalid":
-                errors.append(
-                    invalid_value(path, definition["metadata"]["annotations"][APPROVAL], detail)
-                )
-    if spec.get("preserveUnknownFields") and not (
-        old is not None and old["spec"].get("preserveUnknownFields")
-    ):
+    _validate_approval(definition, old, errors)
+    preserved_before = old is not None and old["spec"].get("preserveUnknownFields")
+    if spec.get("preserveUnknownFields") and not preserved_before:
         detail = (
             "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in "
             "spec.versions[*].schema "
@@ -98,6 +75,35 @@ def validate_definition(definition: Object, old: Object | None = None) -> list[F
         )
         errors.append(invalid_value("spec.preserveUnknownFields", True, detail))
     return errors
+
+
+def _validate_kept(spec: Object, old: Object, errors: Errors) -> None:
+    """Refuse changes of group and plural, and of scope and kind once the definition is
+    established."""
+    names = spec["names"]
+    old_spec = old["spec"]
+    old_names = old_spec["names"]
+    if is_established(old):
+        validate_immutable(spec.get("scope"), old_spec.get("scope"), "spec.scope", errors)
+        validate_immutable(names.get("kind"), old_names.get("kind"), "spec.names.kind", errors)
+    validate_immutable(spec.get("group"), old_spec.get("group"), "spec.group", errors)
+    validate_immutable(names.get("plural"), old_names.get("plural"), "spec.names.plural", errors)
+
+
+def _validate_approval(definition: Object, old: Object | None, errors: Errors) -> None:
+    """Require an annotation about approval in the groups of the Kubernetes community."""
+    group = definition["spec"].get("group", "")
+    if not f".{group}".endswith((".k8s.io", ".kubernetes.io")):
+        return
+    state, detail = _approval(definition)
+    if old is not None and _approval(old)[0] == state:
+        return
+    path = f"metadata.annotations[{APPROVAL}]"
+    if state == "missing":
+        errors.append(required(path, detail))
+    elif state == "invalid":
+        annotation = definition["metadata"]["annotations"][APPROVAL]
+        errors.append(invalid_value(path, annotation, detail))
 
 
 def is_established(definition: Object) -> bool:
@@ -112,48 +118,24 @@ def is_established(definition: Object) -> bool:
 
 
 def _validate_spec(spec: Object, old_schemas: dict[str, Object], errors: Errors) -> None:
-    group = spec.get("group", "")
-    if not group:
-        errors.append(required("spec.group"))
-    elif complaints := dns1123_subdomain(group):
-        errors.append(invalid_value("spec.group", group, ",".join(complaints)))
-    elif "." not in group:
-        errors.append(
-            invalid_value("spec.group", group, "should be a domain with at least one dot")
-        )
+    _validate_group(spec.get("group", ""), errors)
     validate_choice(spec.get("scope", ""), ("Cluster", "Namespaced"), "spec.scope", errors)
     versions = nested_list(spec, "versions")
     for index, version in enumerate(versions):
         if not (version.get("schema") or {}).get("openAPIV3Schema"):
             errors.append(required(f"spec.versions[{index}].schema.openAPIV3Schema"))
-    common = (
-        {}
-        if not versions
-        else {  # the parts that are the same in all versions
-            key: versions[0].get(key)
-            for key in _COMMON
-            if all(
-                semantically_equal(version.get(key), versions[0].get(key)) for version in versions
-            )
-        }
-    )
+    common = _common_parts(versions)
     for index, version in enumerate(versions):
-        own = {key: value for key, value in version.items() if key not in common}
-        if complaints := dns1035_label(version.get("name", "")):
-            errors.append(
-                invalid_value(
-                    f"spec.versions[{index}].name", version.get("name", ""), ",".join(complaints)
-                )
-            )
+        path = f"spec.versions[{index}]"
+        name = version.get("name", "")
+        if complaints := dns1035_label(name):
+            errors.append(invalid_value(f"{path}.name", name, ",".join(complaints)))
         warning = version.get("deprecationWarning")
         if warning is not None:
-            validate_format(
-                warning,
-                _check_warning(warning, bool(version.get("deprecated"))),
-                f"spec.versions[{index}].deprecationWarning",
-                errors,
-            )
-        places = {_COMMON[key]: f"spec.versions[{index}].{key}" for key in _COMMON if key in own}
+            complaints = _check_warning(warning, bool(version.get("deprecated")))
+            validate_format(warning, complaints, f"{path}.deprecationWarning", errors)
+        own = {key: value for key, value in version.items() if key not in common}
+        places = {_COMMON[key]: f"{path}.{key}" for key in _COMMON if key in own}
         _validate_content(own, places, [version], old_schemas, errors)
     if len({version.get("name") for version in versions}) != len(versions):
         errors.append(
@@ -174,6 +156,28 @@ def _validate_spec(spec: Object, old_schemas: dict[str, Object], errors: Errors)
     places = {_COMMON[key]: f"spec.{_COMMON[key]}" for key in common}
     _validate_content(common, places, versions, old_schemas, errors)
     _validate_conversion(spec.get("conversion"), bool(spec.get("preserveUnknownFields")), errors)
+
+
+def _validate_group(group: str, errors: Errors) -> None:
+    if not group:
+        errors.append(required("spec.group"))
+    elif complaints := dns1123_subdomain(group):
+        errors.append(invalid_value("spec.group", group, ",".join(complaints)))
+    elif "." not in group:
+        detail = "should be a domain with at least one dot"
+        errors.append(invalid_value("spec.group", group, detail))
+
+
+def _common_parts(versions: list[Object]) -> Object:
+    """Return the parts that are the same in all versions."""
+    if not versions:
+        return {}
+    common: Object = {}
+    for key in _COMMON:
+        part = versions[0].get(key)
+        if all(semantically_equal(version.get(key), part) for version in versions):
+            common[key] = part
+    return common
 
 
 def _check_warning(warning: str, deprecated: bool) -> list[str]:
@@ -213,31 +217,26 @@ def _validate_content(
         path = f"{places['validation']}.openAPIV3Schema"
         validate_schema(schema, path, errors, with_status=with_status, is_new=is_new)
     if scale := (content.get("subresources") or {}).get("scale"):
-        for field, root in (("specReplicasPath", ".spec."), ("statusReplicasPath", ".status.")):
-            if not scale.get(field):
-                errors.append(required(f"{places['subresources']}.scale.{field}"))
-            else:
-                _validate_path_under(
-                    scale[field],
-                    (root,),
-                    f"should be a json path under {root[:-1]}",
-                    f"{places['subresources']}.scale.{field}",
-                    errors,
-                )
-        if selector := scale.get("labelSelectorPath"):
-            detail = "should be a json path under either .spec or .status"
-            _validate_path_under(
-                selector,
-                (".spec.", ".status."),
-                detail,
-                f"{places['subresources']}.scale.labelSelectorPath",
-                errors,
-            )
+        _validate_scale(scale, f"{places['subresources']}.scale", errors)
     for index, column in enumerate(nested_list(content, "additionalPrinterColumns")):
         _validate_column(column, f"{places['additionalPrinterColumns']}[{index}]", errors)
     if fields := content.get("selectableFields"):
         whole = schema or nested_map(versions[0], "schema", "openAPIV3Schema")
         validate_selectable_fields(fields, whole, places["selectableFields"], errors)
+
+
+def _validate_scale(scale: Object, path: str, errors: Errors) -> None:
+    for field, root in (("specReplicasPath", ".spec."), ("statusReplicasPath", ".status.")):
+        at = f"{path}.{field}"
+        if not scale.get(field):
+            errors.append(required(at))
+        else:
+            detail = f"should be a json path under {root[:-1]}"
+            _validate_path_under(scale[field], (root,), detail, at, errors)
+    if selector := scale.get("labelSelectorPath"):
+        detail = "should be a json path under either .spec or .status"
+        at = f"{path}.labelSelectorPath"
+        _validate_path_under(selector, (".spec.", ".status."), detail, at, errors)
 
 
 def _validate_column(column: Object, path: str, errors: Errors) -> None:

@@ -180,33 +180,13 @@ def validate_cluster_ips(service: Object, old: Object | None) -> list[FieldError
     errors: Errors = []
     ips = nested_list(spec, "clusterIPs")
     families = nested_list(spec, "ipFamilies")
-    first_ip = spec.get("clusterIP", "")
-    if first_ip and not ips:
-        errors.append(required("spec.clusterIPs"))
-    elif first_ip and ips[0] != first_ip:
-        errors.append(invalid_value("spec.clusterIPs", ips, "first value must match `clusterIP`"))
-    elif not first_ip and ips:
-        errors.append(
-            invalid_value("spec.clusterIPs", ips, "must be empty when `clusterIP` is not specified")
-        )
-    for index, family in enumerate(families):
-        if family not in ("IPv4", "IPv6"):
-            errors.append(not_supported(f"spec.ipFamilies[{index}]", family, ("IPv4", "IPv6")))
-        if family in families[:index]:
-            errors.append(duplicate(f"spec.ipFamilies[{index}]", family))
+    _validate_first_ip(spec.get("clusterIP", ""), ips, errors)
+    _validate_families(families, errors)
     validate_optional_choice(
         spec.get("ipFamilyPolicy"), FAMILY_POLICIES, "spec.ipFamilyPolicy", errors
     )
-    format_errors: Errors = []
-    old_ips = nested_list((old or {"spec": {}})["spec"], "clusterIPs")
-    for index, ip in enumerate(ips):
-        if index == 0 and ip == "None":
-            if len(ips) > 1:
-                format_errors.append(
-                    invalid_value("spec.clusterIPs", ips, "'None' must be the first and only value")
-                )
-        elif ip not in old_ips:
-            validate_ip(ip, f"spec.clusterIPs[{index}]", format_errors)
+    old_ips = nested_list(old or {}, "spec", "clusterIPs")
+    format_errors = _format_errors(ips, old_ips)
     errors += format_errors
     if len(ips) > 2:
         errors.append(invalid_value("spec.clusterIPs", ips, "may only hold up to 2 values"))
@@ -221,6 +201,39 @@ def validate_cluster_ips(service: Object, old: Object | None) -> list[FieldError
                 article = "an IPv4" if family == "IPv4" else "an IPv6"
                 detail = f"expected {article} value as indicated by `ipFamilies[{index}]`"
                 errors.append(invalid_value(f"spec.clusterIPs[{index}]", ip, detail))
+    return errors
+
+
+def _validate_first_ip(first_ip: str, ips: list[str], errors: Errors) -> None:
+    """Require that ``clusterIP`` is the first of ``clusterIPs``."""
+    path = "spec.clusterIPs"
+    if first_ip and not ips:
+        errors.append(required(path))
+    elif first_ip and ips[0] != first_ip:
+        errors.append(invalid_value(path, ips, "first value must match `clusterIP`"))
+    elif not first_ip and ips:
+        errors.append(invalid_value(path, ips, "must be empty when `clusterIP` is not specified"))
+
+
+def _validate_families(families: list[str], errors: Errors) -> None:
+    for index, family in enumerate(families):
+        path = f"spec.ipFamilies[{index}]"
+        if family not in ("IPv4", "IPv6"):
+            errors.append(not_supported(path, family, ("IPv4", "IPv6")))
+        if family in families[:index]:
+            errors.append(duplicate(path, family))
+
+
+def _format_errors(ips: list[str], old_ips: list[str]) -> Errors:
+    """Return the errors of addresses that are new; a headless Service has ``None`` alone."""
+    errors: Errors = []
+    for index, ip in enumerate(ips):
+        if index == 0 and ip == "None":
+            if len(ips) > 1:
+                detail = "'None' must be the first and only value"
+                errors.append(invalid_value("spec.clusterIPs", ips, detail))
+        elif ip not in old_ips:
+            validate_ip(ip, f"spec.clusterIPs[{index}]", errors)
     return errors
 
 

@@ -55,22 +55,10 @@ def validate_pod_status_update(pod: Object, old: Object) -> list[FieldError]:
         validate_annotation_changes(
             annotations_of(pod), annotations_of(old), "metadata.annotations", errors
         )
-    for index, condition in enumerate(status.get("conditions") or ()):
-        kind = condition.get("type", "")
-        generation = condition.get("observedGeneration", 0)
-        at = f"status.conditions[{index}]"
-        if generation < 0:
-            errors.append(invalid_value(f"{at}.observedGeneration", generation, NOT_AN_INTEGER))
-        if kind not in SYSTEM_CONDITIONS:
-            validate_as(label_key, kind, f"{at}.Type", errors)
+    _validate_conditions(status, errors)
     node = status.get("nominatedNodeName", "")
-    at = "status.nominatedNodeName"
     if node and node != old_status.get("nominatedNodeName", ""):
-        validate_as(dns1123_subdomain, node, at, errors)
-        if old["spec"].get("nodeName"):
-            errors.append(
-                forbidden_field(at, "may not be set on pods that are already bound to a node")
-            )
+        _validate_nominated_node(node, old, errors)
     generation = status.get("observedGeneration", 0)
     if generation < 0:
         errors.append(invalid_value("status.observedGeneration", generation, NOT_AN_INTEGER))
@@ -83,14 +71,11 @@ def validate_pod_status_update(pod: Object, old: Object) -> list[FieldError]:
             )
     if claims := status.get("resourceClaimStatuses"):
         _validate_claim_statuses(claims, pod["spec"], errors)
-    hosts = status.get("hostIPs") or ()
     _validate_addresses(status, old_status, "podIPs", "core.PodIP", errors)
-    if hosts and status.get("hostIP", "") != hosts[0].get("ip", ""):
-        errors.append(
-            invalid_value(
-                "status.hostIPs[0].ip", hosts[0].get("ip", ""), "must be equal to `hostIP`"
-            )
-        )
+    if status.get("hostIPs"):
+        first = status["hostIPs"][0].get("ip", "")
+        if status.get("hostIP", "") != first:
+            errors.append(invalid_value("status.hostIPs[0].ip", first, "must be equal to `hostIP`"))
     _validate_addresses(status, old_status, "hostIPs", "core.HostIP", errors)
     present = [
         (statuses, field, containers)
@@ -105,6 +90,25 @@ def validate_pod_status_update(pod: Object, old: Object) -> list[FieldError]:
         }
         errors.extend(_validate_allocations(statuses, containers_of_field, f"status.{field}"))
     return errors
+
+
+def _validate_conditions(status: Object, errors: Errors) -> None:
+    for index, condition in enumerate(status.get("conditions") or ()):
+        kind = condition.get("type", "")
+        generation = condition.get("observedGeneration", 0)
+        at = f"status.conditions[{index}]"
+        if generation < 0:
+            errors.append(invalid_value(f"{at}.observedGeneration", generation, NOT_AN_INTEGER))
+        if kind not in SYSTEM_CONDITIONS:
+            validate_as(label_key, kind, f"{at}.Type", errors)
+
+
+def _validate_nominated_node(node: str, old: Object, errors: Errors) -> None:
+    path = "status.nominatedNodeName"
+    validate_as(dns1123_subdomain, node, path, errors)
+    if old["spec"].get("nodeName"):
+        detail = "may not be set on pods that are already bound to a node"
+        errors.append(forbidden_field(path, detail))
 
 
 # --- terminated containers ------------------------------------------------------------------------

@@ -54,6 +54,7 @@ class _Tolerance(NamedTuple):
 def validate_webhooks(configuration: Object, old: Object | None = None) -> list[FieldError]:
     old_webhooks = (old or {}).get("webhooks") or []
     old_names = [webhook.get("name", "") for webhook in old_webhooks]
+
     tolerance = _Tolerance(
         repeated_names=len(set(old_names)) < len(old_names),
         side_effects=any(
@@ -79,6 +80,7 @@ def validate_webhooks(configuration: Object, old: Object | None = None) -> list[
         if name and name in names and not tolerance.repeated_names:
             errors.append(duplicate(f"{path}.name", name))
         names.add(name)
+
     return errors
 
 
@@ -111,6 +113,7 @@ def _validate_webhook(webhook: Object, tolerance: _Tolerance, path: str, errors:
     elif name.count(".") < 2:
         detail = "should be a domain with at least three segments separated by dots"
         errors.append(invalid_value(f"{path}.name", name, detail))
+
     for index, rule in enumerate(nested_list(webhook, "rules")):
         validate_rule(rule, f"{path}.rules[{index}]", errors)
     validate_optional_choice(
@@ -128,6 +131,7 @@ def _validate_webhook(webhook: Object, tolerance: _Tolerance, path: str, errors:
     if seconds is not None and not 1 <= seconds <= LONGEST_WAIT:
         detail = f"the timeout value must be between 1 and {LONGEST_WAIT} seconds"
         errors.append(invalid_value(f"{path}.timeoutSeconds", seconds, detail))
+
     for field in ("namespaceSelector", "objectSelector"):
         validate_label_selector(
             webhook.get(field),
@@ -135,6 +139,7 @@ def _validate_webhook(webhook: Object, tolerance: _Tolerance, path: str, errors:
             errors,
             allow_invalid_values=tolerance.label_values,
         )
+
     validate_optional_choice(
         webhook.get("reinvocationPolicy"),
         ("IfNeeded", "Never"),
@@ -148,6 +153,7 @@ def _validate_webhook(webhook: Object, tolerance: _Tolerance, path: str, errors:
 def _validate_conditions(conditions: list[Object], path: str, errors: Errors) -> None:
     if len(conditions) > MOST_CONDITIONS:
         errors.append(too_many(path, len(conditions), MOST_CONDITIONS))
+
     names: set[str] = set()
     for index, condition in enumerate(conditions):
         name = condition.get("name", "")
@@ -196,6 +202,7 @@ def _validate_resources(resources: list[str], path: str, errors: Errors) -> None
     """Validate the resources of a rule: none that a wildcard before it includes."""
     if not resources:
         errors.append(required(path))
+
     wildcards: set[str] = set()
     for index, resource in enumerate(resources):
         at = f"{path}[{index}]"
@@ -209,6 +216,7 @@ def _validate_resources(resources: list[str], path: str, errors: Errors) -> None
                     errors.append(invalid_value(at, resource, detail))
             if "*" in (parent, subresource):
                 wildcards.add(resource)
+
     if len(resources) > 1 and "*/*" in resources:
         detail = "if '*/*' is present, must not specify other resources"
         errors.append(invalid_value(path, resources, detail))
@@ -302,6 +310,7 @@ def validate_policy(policy: Object) -> list[FieldError]:
         errors.append(
             not_supported("spec.failurePolicy", spec.get("failurePolicy"), ("Fail", "Ignore"))
         )
+
     kind = spec.get("paramKind")
     if kind is not None:
         errors.extend(
@@ -309,6 +318,7 @@ def validate_policy(policy: Object) -> list[FieldError]:
             for field in ("apiVersion", "kind")
             if not kind.get(field)
         )
+
     if spec.get("matchConstraints") is None:
         errors.append(required("spec.matchConstraints"))
     else:
@@ -326,18 +336,22 @@ def validate_policy(policy: Object) -> list[FieldError]:
                 validate_optional_choice(
                     operation, OPERATIONS, f"{path}[{index}].operations[{position}]", errors
                 )
+
     for index, condition in enumerate(nested_list(spec, "matchConditions")):
         at = f"spec.matchConditions[{index}].expression"
         _validate_expression(condition.get("expression", ""), at, "bool", errors)
+
     for index, variable in enumerate(nested_list(spec, "variables")):
         _validate_expression(
             variable.get("expression", ""), f"spec.variables[{index}].expression", "", errors
         )
+
     if not spec.get("validations") and not spec.get("auditAnnotations"):
         detail = "validations or auditAnnotations must be set"
         errors.extend(
             required(f"spec.{field}", detail) for field in ("validations", "auditAnnotations")
         )
+
     for index, validation in enumerate(nested_list(spec, "validations")):
         _validate_validation(validation, f"spec.validations[{index}]", errors)
     return errors
@@ -345,10 +359,12 @@ def validate_policy(policy: Object) -> list[FieldError]:
 
 def _validate_validation(validation: Object, path: str, errors: Errors) -> None:
     _validate_expression(validation.get("expression", ""), f"{path}.expression", "bool", errors)
+
     if (validation.get("messageExpression") or "").strip():
         _validate_expression(
             validation["messageExpression"], f"{path}.messageExpression", "string", errors
         )
+
     message = validation.get("message", "")
     if message and not message.strip():
         errors.append(
@@ -364,6 +380,7 @@ def _validate_validation(validation: Object, path: str, errors: Errors) -> None:
                 f"{path}.message", "message must be specified if expression contains line breaks"
             )
         )
+
     validate_optional_choice(validation.get("reason"), REASONS, f"{path}.reason", errors)
 
 
@@ -391,6 +408,7 @@ def validate_binding(binding: Object) -> list[FieldError]:
     spec = spec_of(binding)
     if not spec.get("policyName"):
         errors.append(required("spec.policyName"))
+
     reference = spec.get("paramRef")
     if reference is not None:
         if not reference.get("name") and reference.get("selector") is None:
@@ -409,16 +427,20 @@ def validate_binding(binding: Object) -> list[FieldError]:
             errors.append(
                 not_supported("spec.paramRef.parameterNotFoundAction", action, ("Deny", "Allow"))
             )
+
     _validate_selectors(spec.get("matchResources") or {}, "spec.matchResources", errors)
+
     actions = nested_list(spec, "validationActions")
     if not actions:
         errors.append(
             required("spec.validationActions", "at least one validation action is required")
         )
+
     for index, action in enumerate(actions):
         validate_choice(action, ACTIONS, f"spec.validationActions[{index}]", errors)
         if action in actions[:index]:
             errors.append(duplicate(f"spec.validationActions[{index}]", action))
+
     if {"Deny", "Warn"} <= set(actions):
         errors.append(
             invalid_value(
@@ -428,4 +450,5 @@ def validate_binding(binding: Object) -> list[FieldError]:
                 "information in the API response and headers serves no purpose)",
             )
         )
+
     return errors

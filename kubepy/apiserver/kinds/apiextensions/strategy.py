@@ -118,6 +118,7 @@ def _accept_names(obj: Object, definitions: list[Object]) -> None:
     accepted = dict(status.get("acceptedNames") or {})
     if status.get("conditions") and semantically_equal(names, accepted):
         return
+
     taken_kinds, taken_words = _taken_names(obj, definitions)
     accepted_condition = ("True", "NoConflicts", "no conflicts found")
     has_conflict = False
@@ -129,9 +130,11 @@ def _accept_names(obj: Object, definitions: list[Object]) -> None:
             has_conflict = True
         else:
             restore(accepted, names, field)
+
     restore(accepted, names, "categories")
     status["acceptedNames"] = accepted
     _set_condition(obj, "NamesAccepted", *accepted_condition)
+
     if not has_conflict:
         _set_condition(
             obj,
@@ -198,4 +201,5 @@ def _set_condition(obj: Object, kind: str, status: str, reason: str, message: st
             break
     else:
         conditions.append(new_condition)
+
     obj["status"]["conditions"] = conditions

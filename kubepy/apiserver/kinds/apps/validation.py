@@ -147,14 +147,17 @@ def _daemon_set_spec(spec: Object, options: PodOptions) -> Errors:
     parsed = selector_of(spec)
     if parsed is not None:
         validate_selected(template, parsed, "spec.template", errors)
+
     if selector is not None and is_empty_selector(selector):
         errors.append(
             invalid_value("spec.selector", selector, "empty selector is invalid for daemonset")
         )
+
     validate_pod_template(template, options, "spec.template", errors)
     validate_restart_policy(template, ("Always",), "spec.template", errors)
     forbid_active_deadline(template, "DaemonSet", "spec.template", errors)
     validate_nonnegative(spec.get("minReadySeconds"), "spec.minReadySeconds", errors)
+
     strategy = spec.get("updateStrategy") or {}
     match strategy.get("type", ""):
         case "OnDelete":
@@ -169,6 +172,7 @@ def _daemon_set_spec(spec: Object, options: PodOptions) -> Errors:
             errors.append(
                 not_supported("spec.updateStrategy", shown, ("RollingUpdate", "OnDelete"))
             )
+
     validate_nonnegative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit", errors)
     return errors
 
@@ -403,6 +407,7 @@ def _validate_spec(spec: Object, options: PodOptions, tolerance: _Tolerance) -> 
                 "spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'"
             )
         )
+
     _validate_strategy(spec.get("updateStrategy") or {}, "spec.updateStrategy", errors)
     retention = spec.get("persistentVolumeClaimRetentionPolicy") or {}
     for when in ("whenDeleted", "whenScaled"):
@@ -418,6 +423,7 @@ def _validate_spec(spec: Object, options: PodOptions, tolerance: _Tolerance) -> 
     if name and not tolerance.is_update:
         validate_as(dns1123_label, name, "spec.serviceName", errors)
     validate_workload_selector(spec, "statefulset", "spec", errors)
+
     selector = selector_of(spec)
     if selector is None:
         errors.append(invalid_value("spec.selector", selector_view(spec.get("selector")), ""))
@@ -426,6 +432,7 @@ def _validate_spec(spec: Object, options: PodOptions, tolerance: _Tolerance) -> 
             validate_selected(_with_claims(spec), selector, "spec.template", errors)
         if not tolerance.skips_template:
             validate_pod_template(_with_claims(spec), options, "spec.template", errors)
+
     template = spec.get("template") or {}
     validate_restart_policy(template, ("Always",), "spec.template", errors)
     forbid_active_deadline(template, "StatefulSet", "spec.template", errors)

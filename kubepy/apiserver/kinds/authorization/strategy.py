@@ -116,6 +116,7 @@ def _access(spec: Object, user: Object, authorizer: Authorizer) -> Object:
             f"spec.resourceAttributes.{kind} {how} due to parse error"
             for kind, how in validation.ignored_selectors(asked)
         ]
+
     decision = authorizer.authorize(attributes)
     return {
         "allowed": decision.allowed,

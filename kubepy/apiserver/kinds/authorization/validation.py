@@ -35,6 +35,7 @@ def validate_access(spec: Object, *, of_subject: bool = False) -> list[FieldErro
                 "cannot be specified in combination with resourceAttributes",
             )
         )
+
     if resource is None and path is None:
         errors.append(
             invalid_value(
@@ -43,16 +44,19 @@ def validate_access(spec: Object, *, of_subject: bool = False) -> list[FieldErro
                 "exactly one of nonResourceAttributes or resourceAttributes must be specified",
             )
         )
+
     if of_subject and not spec.get("user") and not spec.get("groups"):
         errors.append(
             invalid_value(
                 "spec.user", spec.get("user", ""), "at least one of user or group must be specified"
             )
         )
+
     for kind in ("fieldSelector", "labelSelector"):
         selector = (resource or {}).get(kind)
         if selector is not None:
             _validate_selector_attributes(selector, f"spec.resourceAttributes.{kind}", errors)
+
     return errors
 
 
@@ -70,6 +74,7 @@ def _validate_selector_attributes(selector: Object, path: str, errors: Errors) -
                 f"{path}.rawSelector", raw, "may not specified at the same time as requirements"
             )
         )
+
     if not raw and not requirements:
         errors.append(
             required(
@@ -77,6 +82,7 @@ def _validate_selector_attributes(selector: Object, path: str, errors: Errors) -
                 f"when {path} is specified, requirements or rawSelector is required",
             )
         )
+
     is_of_fields = path.endswith("fieldSelector")
     for index, requirement in enumerate(requirements):
         at = f"{path}.requirements[{index}]"
@@ -101,6 +107,7 @@ def validate_local_access(review: Object) -> list[FieldError]:
     """Check that a review is about the namespace in which it is made."""
     metadata = review["metadata"]
     spec = review["spec"]
+
     namespace = metadata.get("namespace", "")
     asked = spec.get("resourceAttributes")
     errors = validate_empty_metadata(
@@ -114,6 +121,7 @@ def validate_local_access(review: Object) -> list[FieldError]:
                 "must match metadata.namespace",
             )
         )
+
     path = spec.get("nonResourceAttributes")
     if path is not None:
         errors.append(
@@ -121,6 +129,7 @@ def validate_local_access(review: Object) -> list[FieldError]:
                 "spec.nonResourceAttributes", _path_view(path), "disallowed on this kind of request"
             )
         )
+
     return errors
 
 

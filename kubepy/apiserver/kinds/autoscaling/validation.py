@@ -49,6 +49,7 @@ def validate_autoscaler(autoscaler: Object, old: Object | None = None) -> list[F
     metrics = nested_list(spec, "metrics")
     for index, metric in enumerate(metrics):
         _validate_metric(metric, f"spec.metrics[{index}]", errors)
+
     types = {metric.get("type") for metric in metrics}
     if spec.get("minReplicas") == 0 and not types & {"Object", "External"}:
         detail = (
@@ -56,10 +57,12 @@ def validate_autoscaler(autoscaler: Object, old: Object | None = None) -> list[F
             "replicas"
         )
         errors.append(forbidden_field("spec.metrics", detail))
+
     for direction in ("scaleUp", "scaleDown"):
         rules = (spec.get("behavior") or {}).get(direction)
         if rules is not None:
             _validate_rules(rules, f"spec.behavior.{direction}", errors)
+
     return errors
 
 
@@ -92,14 +95,17 @@ def _validate_metric(metric: Object, path: str, errors: Errors) -> None:
     if present:
         first = present[0]
         _validate_source(first, metric[first], f"{path}.{first}", errors)
+
     expected = METRIC_FIELDS.get(kind)
     if expected is None:
         errors.append(not_supported(f"{path}.type", kind, METRIC_TYPES))  # twice, as upstream
     elif expected not in present:
         detail = "must populate information for the given metric source"
         errors.append(required(f"{path}.{expected}", detail))
+
     if len(present) == 1:
         return
+
     for field in present:
         if field != expected:
             detail = "must populate the given metric source only"

@@ -53,20 +53,25 @@ _PEM = re.compile(rb"-----BEGIN (.+?)-----\s.*-----END \1-----", re.DOTALL)
 def validate_request(request: Object) -> list[FieldError]:
     errors: Errors = []
     spec = request["spec"]
+
     encoded = spec.get("request")
     block = _PEM.search(b64decode(encoded or ""))
     if block is None or block[1] != b"CERTIFICATE REQUEST":
         errors.append(
             invalid_value("spec.request", encoded, "PEM block type must be CERTIFICATE REQUEST")
         )
+
     if not spec.get("usages"):
         errors.append(required("spec.usages"))
+
     for index, usage in enumerate(nested_list(spec, "usages")):
         if usage not in USAGES:
             errors.append(not_supported(f"spec.usages[{index}]", usage, USAGES))
         if usage in spec["usages"][:index]:
             errors.append(duplicate(f"spec.usages[{index}]", usage))
+
     _validate_signer(spec.get("signerName", ""), errors)
+
     seconds = spec.get("expirationSeconds")
     if seconds is not None and seconds < TEN_MINUTES:
         errors.append(
@@ -76,6 +81,7 @@ def validate_request(request: Object) -> list[FieldError]:
                 "may not specify a duration less than 600 seconds (10 minutes)",
             )
         )
+
     return errors
 
 
@@ -86,19 +92,23 @@ def _validate_signer(name: str, errors: Errors) -> None:
     if not name:
         errors.append(required(path))
         return
+
     if name.count("/") != 1:
         detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
         errors.append(invalid_value(path, name, detail))
         return
+
     if len(domain) > 253:
         errors.append(too_long(path, 253))
     _validate_labels(domain, dns1123_label, path, errors)
+
     if "." not in domain:
         errors.append(
             invalid_value(
                 path, domain, "should be a domain with at least two segments separated by dots"
             )
         )
+
     _validate_labels(rest, dns1123_subdomain, path, errors)
     if len(name) > 571:
         errors.append(too_long(path, 571))

@@ -125,6 +125,7 @@ def validate_secret(secret: Object) -> list[FieldError]:
         _validate_key(key, "data", errors)
     if sum(map(decoded_size, data.values())) > MAX_DATA_BYTES:
         errors.append(too_long("data", MAX_DATA_BYTES))
+
     match secret.get("type", ""):
         case "kubernetes.io/service-account-token":
             name = "kubernetes.io/service-account.name"
@@ -144,6 +145,7 @@ def validate_secret(secret: Object) -> list[FieldError]:
             errors.extend(
                 required(f"data[{key}]") for key in ("tls.crt", "tls.key") if key not in data
             )
+
     return errors
 
 
@@ -151,6 +153,7 @@ def _validate_json(key: str, data: Mapping[str, str], errors: Errors) -> None:
     if key not in data:
         errors.append(required(f"data[{key}]"))
         return
+
     detail = ""
     try:
         parsed: Any = json.loads(b64decode(data[key]))
@@ -168,6 +171,7 @@ def _validate_json(key: str, data: Mapping[str, str], errors: Errors) -> None:
             detail = (
                 f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
             )
+
     if detail:
         errors.append(invalid_value(f"data[{key}]", "<secret contents redacted>", detail))
 
@@ -220,5 +224,6 @@ def validate_event(event: Object) -> list[FieldError]:
                 errors.append(invalid_value(field, "", f"can have at most {limit} characters"))
         if len(event.get("message", "").encode()) > 1024:
             errors.append(invalid_value("message", "", "can have at most 1024 characters"))
+
     validate_as(dns1123_subdomain, namespace, "namespace", errors)
     return errors

@@ -47,6 +47,7 @@ def _validate_ports(ports: list[Object], errors: Errors) -> None:
     if len(ports) > MAX_PORTS:
         errors.append(too_many("ports", len(ports), MAX_PORTS))
         return
+
     names: set[str] = set()
     for index, port in enumerate(ports):
         path = f"ports[{index}]"
@@ -105,6 +106,7 @@ def _validate_slice_endpoint(endpoint: Object, kind: str, path: str, errors: Err
         errors.append(required(f"{path}.addresses", "must contain at least 1 address"))
     elif len(addresses) > MAX_ADDRESSES:
         errors.append(too_many(f"{path}.addresses", len(addresses), MAX_ADDRESSES))
+
     for position, address in enumerate(addresses):
         _validate_slice_address(address, kind, f"{path}.addresses", position, errors)
     node = endpoint.get("nodeName")

@@ -61,6 +61,7 @@ def validate_ingress(ingress: Object, old: Object | None = None) -> list[FieldEr
     if backend is not None:
         _validate_backend(backend, "spec.defaultBackend", errors)
     _validate_ingress_rules(spec, old_spec, errors)
+
     any_secret = any(
         tls.get("secretName") and dns1123_subdomain(tls["secretName"])
         for tls in nested_list(old_spec, "tls")
@@ -71,6 +72,7 @@ def validate_ingress(ingress: Object, old: Object | None = None) -> list[FieldEr
         key = tls.get("secretName")
         if key and not any_secret:
             validate_as(dns1123_subdomain, key, f"spec.tls[{index}].secretName", errors)
+
     name = spec.get("ingressClassName")
     if name is not None:
         validate_as(dns1123_subdomain, name, "spec.ingressClassName", errors)
@@ -78,6 +80,7 @@ def validate_ingress(ingress: Object, old: Object | None = None) -> list[FieldEr
         if old is None and annotation is not None and annotation != name:
             detail = "must match `ingressClassName` when both are specified"
             errors.append(invalid_value(f"annotations.{CLASS_ANNOTATION}", annotation, detail))
+
     return errors
 
 
@@ -110,6 +113,7 @@ def _validate_paths(rule: Object, path: str, errors: Errors) -> None:
         return
     if not http.get("paths"):
         errors.append(required(f"{path}.http.paths"))
+
     for index, entry in enumerate(nested_list(http, "paths")):
         at = f"{path}.http.paths[{index}]"
         kind = entry.get("pathType")
@@ -214,6 +218,7 @@ def validate_ingress_class(ingress_class: Object, old: Object | None = None) -> 
     if len(controller.encode()) > 250:
         errors.append(too_long(at, 250))
     errors.extend(domain_prefixed_path(controller, at))
+
     parameters = spec.get("parameters")
     if parameters is not None:
         _validate_reference(parameters, "spec.parameters", errors)
@@ -235,6 +240,7 @@ def validate_ingress_class(ingress_class: Object, old: Object | None = None) -> 
             )
         elif scope == "Namespace":
             validate_as(dns1123_label, namespace or "", "spec.parameters.namespace", errors)
+
     return errors
 
 
@@ -246,14 +252,17 @@ def validate_network_policy(policy: Object, old: Object | None = None) -> list[F
     spec = spec_of(policy)
     old_spec = (old or {}).get("spec") or {}
     tolerated = old is not None and has_invalid_label_value(old_spec.get("podSelector"))
+
     old_networks: set[str] = set()
     for peer, _ in _peers(old_spec):
         block = peer.get("ipBlock") or {}
         old_networks.add(block.get("cidr", ""))
         old_networks.update(nested_list(block, "except"))
+
     validate_label_selector(
         spec.get("podSelector") or {}, "spec.podSelector", errors, allow_invalid_values=tolerated
     )
+
     for rule, path, field in _rules(spec):
         for position, port in enumerate(nested_list(rule, "ports")):
             _validate_policy_port(port, f"{path}.ports[{position}]", errors)
@@ -265,12 +274,14 @@ def validate_network_policy(policy: Object, old: Object | None = None) -> list[F
                 errors,
                 allow_invalid_values=tolerated,
             )
+
     kinds = nested_list(spec, "policyTypes")
     if len(kinds) > 2:
         errors.append(
             invalid_value("spec.policyTypes", kinds, "may not specify more than two policyTypes")
         )
         return errors
+
     errors.extend(
         not_supported(f"spec.policyTypes[{index}]", kind, ("Ingress", "Egress"))
         for index, kind in enumerate(kinds)
@@ -310,6 +321,7 @@ def _validate_policy_port(port: Object, path: str, errors: Errors) -> None:
     end = port.get("endPort")
     if protocol is not None and protocol not in ("TCP", "UDP", "SCTP"):
         errors.append(not_supported(f"{path}.protocol", protocol, ("TCP", "UDP", "SCTP")))
+
     if isinstance(number, int):
         errors.extend(
             invalid_value(f"{path}.port", number, detail) for detail in port_number(number)
@@ -325,12 +337,14 @@ def _validate_policy_port(port: Object, path: str, errors: Errors) -> None:
                 invalid_value(f"{path}.endPort", end, detail) for detail in port_number(end)
             )
         return
+
     if end is not None:
         detail = (
             f"may not be specified when `port` is "
             f"{'not specified' if number is None else 'non-numeric'}"
         )
         errors.append(invalid_value(f"{path}.endPort", end, detail))
+
     if number is not None:
         validate_as(port_name, number, f"{path}.port", errors)
 
@@ -444,16 +458,19 @@ def _validate_ranges(networks: list[str], path: str) -> list[FieldError]:
     shown = go_view("networking.ServiceCIDRSpec", {"cidrs": networks})
     if len(networks) > 2:
         return [invalid_value(path, shown, "may only hold up to 2 values")]
+
     if not have_families_of_their_own(networks):
         detail = (
             "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and "
             "2001:db8::/96"
         )
         return [invalid_value(path, shown, detail)]
+
     errors: Errors = []
     for index, network in enumerate(networks):
         complaints = cidr(network)
         if not complaints and network != (canonical := str(_parse(network))):
             complaints = [f"must be in canonical form ({quote(canonical)})"]
         validate_format(network, complaints, f"{path}[{index}]", errors)
+
     return errors

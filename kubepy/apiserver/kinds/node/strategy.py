@@ -32,11 +32,13 @@ class RuntimeClassStrategy(Strategy):
                 invalid_value("handler", handler, problem)
                 for problem in names.dns1123_label(handler)
             ]
+
         overhead = obj.get("overhead")
         if overhead is not None:
             resources.validate_resource_requirements(
                 {"limits": overhead.get("podFixed")}, [], "overhead", errors
             )
+
         scheduling = obj.get("scheduling")
         if scheduling is not None:
             fields.validate_labels(
@@ -45,6 +47,7 @@ class RuntimeClassStrategy(Strategy):
             pod_scheduling.validate_tolerations(
                 nested_list(scheduling, "tolerations"), "scheduling.tolerations", errors
             )
+
         return errors
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:

@@ -26,11 +26,13 @@ def validate_disruption_budget(budget: Object, old: Object | None = None) -> lis
         errors.append(
             invalid_value("spec", shown, "minAvailable and maxUnavailable cannot be both set")
         )
+
     for field in ("minAvailable", "maxUnavailable"):
         value = spec.get(field)
         if value is not None:
             validate_int_or_percent(value, f"spec.{field}", errors)
             validate_at_most_100_percent(value, f"spec.{field}", errors)
+
     tolerated = old is not None and has_invalid_label_value(spec_of(old).get("selector"))
     validate_label_selector(
         spec.get("selector"), "spec.selector", errors, allow_invalid_values=tolerated

@@ -43,6 +43,7 @@ def validate_role(role: Object, *, namespaced: bool) -> list[FieldError]:
                     f"{rule_path}.resources", "resource rules must supply at least one resource"
                 )
             )
+
     aggregation = role.get("aggregationRule")
     if aggregation is not None:
         selectors = nested_list(aggregation, "clusterRoleSelectors")
@@ -58,6 +59,7 @@ def validate_role(role: Object, *, namespaced: bool) -> list[FieldError]:
             validate_label_selector(selector, f"{path}[{index}]", errors)
             if len(errors) > known:
                 errors.append(invalid_value(f"{path}[{index}]", None, "invalid label selector."))
+
     return errors
 
 

@@ -31,6 +31,7 @@ def validate_priority_class(priority_class: Object) -> list[FieldError]:
     elif value > HIGHEST_PRIORITY:
         detail = f"maximum allowed value of a user defined priority is {HIGHEST_PRIORITY}"
         errors.append(forbidden_field("value", detail))
+
     policy = priority_class.get("preemptionPolicy")
     if policy is not None:
         validate_choice(policy, ("PreemptLowerPriority", "Never"), "preemptionPolicy", errors)

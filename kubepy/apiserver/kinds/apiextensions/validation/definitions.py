@@ -66,6 +66,7 @@ def validate_definition(definition: Object, old: Object | None = None) -> list[F
     validate_names(status.get("acceptedNames") or {}, "status.acceptedNames", errors)
     _validate_stored_versions(status.get("storedVersions"), nested_list(spec, "versions"), errors)
     _validate_approval(definition, old, errors)
+
     preserved_before = old is not None and old["spec"].get("preserveUnknownFields")
     if spec.get("preserveUnknownFields") and not preserved_before:
         detail = (
@@ -74,6 +75,7 @@ def validate_definition(definition: Object, old: Object | None = None) -> list[F
             "instead"
         )
         errors.append(invalid_value("spec.preserveUnknownFields", True, detail))
+
     return errors
 
 
@@ -124,6 +126,7 @@ def _validate_spec(spec: Object, old_schemas: dict[str, Object], errors: Errors)
     for index, version in enumerate(versions):
         if not (version.get("schema") or {}).get("openAPIV3Schema"):
             errors.append(required(f"spec.versions[{index}].schema.openAPIV3Schema"))
+
     common = _common_parts(versions)
     for index, version in enumerate(versions):
         path = f"spec.versions[{index}]"
@@ -137,12 +140,14 @@ def _validate_spec(spec: Object, old_schemas: dict[str, Object], errors: Errors)
         own = {key: value for key, value in version.items() if key not in common}
         places = {_COMMON[key]: f"{path}.{key}" for key in _COMMON if key in own}
         _validate_content(own, places, [version], old_schemas, errors)
+
     if len({version.get("name") for version in versions}) != len(versions):
         errors.append(
             invalid_value(
                 "spec.versions", _shown(versions, common), "must contain unique version names"
             )
         )
+
     if sum(bool(version.get("storage")) for version in versions) != 1:
         detail = "must have exactly one version marked as storage version"
         errors.append(invalid_value("spec.versions", _shown(versions, common), detail))
@@ -244,15 +249,18 @@ def _validate_column(column: Object, path: str, errors: Errors) -> None:
         errors.append(required(f"{path}.name"))
     kind = column.get("type", "")
     format_ = column.get("format", "")
+
     detail = "must be one of " + ",".join(COLUMN_TYPES)
     if not kind:
         errors.append(required(f"{path}.type", detail))
     elif kind not in COLUMN_TYPES:
         errors.append(invalid_value(f"{path}.type", kind, detail))
+
     if format_ and format_ not in COLUMN_FORMATS:
         errors.append(
             invalid_value(f"{path}.format", format_, "must be one of " + ",".join(COLUMN_FORMATS))
         )
+
     if not column.get("jsonPath"):
         errors.append(required(f"{path}.JSONPath"))
     elif not column["jsonPath"].startswith("."):
@@ -302,19 +310,23 @@ def validate_names(names: Object, path: str, errors: Errors) -> None:
         complaints = dns1035_label(name) if name else []
         if complaints:
             errors.append(invalid_value(f"{path}.{field}", name, ",".join(complaints)))
+
     for field in ("kind", "listKind"):
         name = names.get(field)
         complaints = dns1035_label(name.lower()) if name else []
         if complaints:
             detail = "may have mixed case, but should otherwise match: " + ",".join(complaints)
             errors.append(invalid_value(f"{path}.{field}", name, detail))
+
     _validate_labels(nested_list(names, "shortNames"), f"{path}.shortNames", errors)
+
     if names.get("kind") and names["kind"] == names.get("listKind"):
         errors.append(
             invalid_value(
                 f"{path}.listKind", names["listKind"], "kind and listKind may not be the same"
             )
         )
+
     _validate_labels(nested_list(names, "categories"), f"{path}.categories", errors)
 
 
@@ -351,6 +363,7 @@ def _validate_conversion(conversion: Object | None, preserve: bool, errors: Erro
         errors.append(invalid_value(f"{path}.strategy", strategy, detail))
     validate_choice(strategy, ("None", "Webhook"), f"{path}.strategy", errors)
     webhook = conversion.get("webhook") or {}
+
     client = webhook.get("clientConfig")
     versions = nested_list(webhook, "conversionReviewVersions")
     if strategy == "Webhook":
@@ -372,6 +385,7 @@ def _validate_conversion(conversion: Object | None, preserve: bool, errors: Erro
             detail = "must include at least one of " + ", ".join(REVIEW_VERSIONS)
             errors.append(invalid_value(at, versions, detail))
         return
+
     for field, value in (
         ("webhookClientConfig", client),
         ("conversionReviewVersions", versions or None),
@@ -392,11 +406,13 @@ def _validate_stored_versions(
         errors.append(invalid_value(path, stored, "must have at least one stored version"))
         return
     names = [version.get("name", "") for version in versions]
+
     for version in versions:
         if version.get("storage") and version.get("name") not in stored:
             errors.append(
                 invalid_value(path, stored, f"must have the storage version {version['name']}")
             )
+
     for index, name in enumerate(stored):
         if name not in names:
             detail = (
@@ -458,5 +474,6 @@ def validate_selectable_fields(
         if json_path in known_paths:
             errors.append(duplicate(at, json_path))
         known_paths.add(json_path)
+
     if len(known_paths) > MAX_SELECTABLE_FIELDS:
         errors.append(too_many(path, len(known_paths), MAX_SELECTABLE_FIELDS))

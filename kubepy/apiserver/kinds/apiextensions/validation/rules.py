@@ -99,18 +99,21 @@ class _Validation:
             }
             yield invalid_value(f"{path}.{rule.field}", shown, rule.message)
             return
+
         shape = shape_of(schema, is_root=place.is_root)
         times = place.times
         if times is None:  # as many as fit into a request, with a comma between them
             times = MAX_REQUEST // ((shape.least if shape else 0) + 1)
         cost = min(_most(rule.expression, shape) * times, MAX)
         yield from self._observe(cost, f"{path}.rule", "estimated rule cost")
+
         if rule.message is not None:
             yield from self._observe(
                 _most(rule.message, shape),
                 f"{path}.messageExpression",
                 "estimated messageExpression cost",
             )
+
         if rule.is_transition and place.uncorrelatable:
             detail = (
                 f"oldSelf cannot be used on the uncorrelatable portion of the schema within "

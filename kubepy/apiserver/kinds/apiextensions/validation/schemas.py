@@ -84,10 +84,12 @@ def validate_schema(
                 "subresource is enabled"
             )
             schema_errors.append(invalid_value(path, json_view(SCHEMA_TYPE, schema), detail))
+
     if schema.get("nullable"):
         schema_errors.append(
             forbidden_field(f"{path}.nullable", "nullable cannot be true at the root")
         )
+
     unsupported = unsupported_field(schema)
     if not unsupported:
         schema_errors.extend(validate_structure(schema, path) or validate_defaults(schema, path))
@@ -117,10 +119,12 @@ def _validate(schema: Object, path: str, place: _Place, errors: Errors) -> None:
     if kind == "null":
         detail = "type cannot be set to null, use nullable as an alternative"
         errors.append(forbidden_field(f"{path}.type", detail))
+
     if isinstance(items, list) and items:
         errors.append(
             forbidden_field(f"{path}.items", "items must be a schema object and not an array")
         )
+
     if place.in_metadata and schema.get("x-kubernetes-embedded-resource"):
         detail = "must not be used inside of resource meta"
         errors.append(forbidden_field(f"{path}.x-kubernetes-embedded-resource", detail))
@@ -135,12 +139,14 @@ def _validate(schema: Object, path: str, place: _Place, errors: Errors) -> None:
         _validate(below, at, where, errors)
     if schema.get(PRESERVE) is False:
         errors.append(invalid_value(f"{path}.{PRESERVE}", False, "must be true or undefined"))
+
     if schema.get(MAP_TYPE) is not None:
         _validate_type_is("object", schema, path, MAP_TYPE, errors)
         if schema[MAP_TYPE] not in ("atomic", "granular"):
             errors.append(
                 not_supported(f"{path}.{MAP_TYPE}", schema[MAP_TYPE], ("atomic", "granular"))
             )
+
     if schema.get(LIST_TYPE) is not None or schema.get(MAP_KEYS):
         _validate_list_type(schema, path, errors)
     for index, rule in enumerate(nested_list(schema, RULES)):
@@ -152,6 +158,7 @@ def _below(schema: Object, path: str, place: _Place) -> Iterator[tuple[Object, s
     inner = place._replace(root=False)
     others = schema.get("additionalProperties")
     items = schema.get("items")
+
     if isinstance(others, dict):
         in_metadata = (
             "inside additionalProperties applying to object metadata" if place.in_metadata else ""
@@ -161,6 +168,7 @@ def _below(schema: Object, path: str, place: _Place) -> Iterator[tuple[Object, s
             f"{path}.additionalProperties",
             inner._replace(no_defaults=in_metadata or place.no_defaults),
         )
+
     is_resource = place.root or bool(schema.get("x-kubernetes-embedded-resource"))
     for name, property_ in sorted((schema.get("properties") or {}).items()):
         where = inner
@@ -168,6 +176,7 @@ def _below(schema: Object, path: str, place: _Place) -> Iterator[tuple[Object, s
             top = f"in top-level {name}" if place.root else ""
             where = inner._replace(in_metadata=True, no_defaults=top or place.no_defaults)
         yield property_, f"{path}.properties[{name}]", where
+
     if schema.get("not") is not None:
         yield schema["not"], f"{path}.not", inner
     for field in _LISTS_OF_SCHEMAS:
@@ -197,20 +206,25 @@ def _validate_list_type(schema: Object, path: str, errors: Errors) -> None:
     keys = nested_list(schema, MAP_KEYS)
     items = schema.get("items")
     at = f"{path}.{LIST_TYPE}"
+
     if list_type is not None and schema.get("type") != "array":
         _validate_type_is("array", schema, path, LIST_TYPE, errors)
     elif list_type == "set" and isinstance(items, dict):
         _validate_set_items(items, f"{path}.items", errors)
+
     if list_type is not None and list_type not in ("atomic", "set", "map"):
         errors.append(not_supported(at, list_type, ("atomic", "set", "map")))
+
     if keys and list_type != "map":
         detail = f"must be map if {MAP_KEYS} is non-empty"
         if list_type is None:
             errors.append(required(at, detail))
         else:
             errors.append(invalid_value(at, list_type, detail))
+
     if list_type == "map":
         _validate_map_list(keys, items, path, errors)
+
     if list_type in ("set", "map") and isinstance(items, dict):
         if items.get("nullable"):
             detail = f"cannot be nullable when {LIST_TYPE} is {list_type}"
@@ -248,6 +262,7 @@ def _validate_map_keys(keys: list[str], items: Object, path: str, errors: Errors
 def _validate_map_list(keys: list[str], items: Any, path: str, errors: Errors) -> None:
     if not keys:
         errors.append(required(f"{path}.{MAP_KEYS}", f"must not be empty if {LIST_TYPE} is map"))
+
     if items is None:
         errors.append(required(f"{path}.items", f"must have a schema if {LIST_TYPE} is map"))
     elif not isinstance(items, dict):
@@ -298,11 +313,13 @@ def _validate_rule(rule: Object, schema: Object, path: str, errors: Errors) -> N
         errors.append(
             required(f"{path}.message", "message must be specified if rule contains line breaks")
         )
+
     if rule.get("messageExpression") and not rule["messageExpression"].strip():
         detail = "messageExpression must be non-empty if specified"
         errors.append(required(f"{path}.messageExpression", detail))
     if rule.get("reason") is not None and rule["reason"] not in REASONS:
         errors.append(not_supported(f"{path}.reason", rule["reason"], REASONS))
+
     if field := rule.get("fieldPath"):
         at = f"{path}.fieldPath"
         if not field.strip():
@@ -407,6 +424,7 @@ def unsupported_field(schema: Any) -> str:
         return "OpenAPIV3Schema 'items' must be a schema, but is an array" if schema else ""
     if not isinstance(schema, dict):
         return ""
+
     for key, shown in (
         ("id", "id"),
         ("$schema", "schema"),
@@ -418,6 +436,7 @@ def unsupported_field(schema: Any) -> str:
     ):
         if schema.get(key):
             return f"OpenAPIV3Schema '{shown}' is not supported"
+
     if schema.get(PRESERVE) is False:
         return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"
     below = [
@@ -457,23 +476,28 @@ def _invariants(schema: Object, level: str, path: str) -> Iterator[FieldError]:
         yield forbidden_field(f"{path}.additionalProperties", "must not be used at the root")
     if isinstance(others, dict):
         yield from _invariants(others, "field", f"{path}.additionalProperties")
+
     for field in (PRESERVE, EMBEDDED):
         if schema.get(INT_OR_STRING) and schema.get(field):
             yield invalid_value(
                 f"{path}.{field}", True, f"must be false if {INT_OR_STRING} is true"
             )
+
     if schema.get(EMBEDDED) and schema.get("additionalProperties") is not None:
         yield forbidden_field(
             f"{path}.additionalProperties", f"must not be used if {EMBEDDED} is set"
         )
+
     yield from _value_validation(schema, path)
     yield from _type_invariants(schema, level, f"{path}.type")
+
     if level == "root" or schema.get(EMBEDDED):
         for name in ("kind", "apiVersion"):
             type_of_property = properties.get(name, {}).get("type", "")
             if name in properties and type_of_property != "string":
                 at = f"{path}.properties[{name}].type"
                 yield invalid_value(at, type_of_property, "must be string")
+
     if "metadata" in properties:
         yield from _metadata(
             properties["metadata"],
@@ -481,6 +505,7 @@ def _invariants(schema: Object, level: str, path: str) -> Iterator[FieldError]:
             bool(schema.get(EMBEDDED)),
             f"{path}.properties[metadata]",
         )
+
     if schema.get(EMBEDDED) and not schema.get(PRESERVE) and not properties:
         detail = f"must not be empty if {EMBEDDED} is true without {PRESERVE}"
         yield required(f"{path}.properties", detail)
@@ -528,14 +553,17 @@ def _value_validation(schema: Object, path: str) -> Iterator[FieldError]:
     for index, subschema in enumerate(nested_list(schema, "anyOf")):
         if schema["anyOf"] != _INT_OR_STRING:
             yield from _narrowing(subschema, f"{path}.anyOf[{index}]")
+
     for index, subschema in enumerate(nested_list(schema, "allOf")):
         if index == 0 and subschema.get("anyOf") == _INT_OR_STRING:
             subschema = {key: value for key, value in subschema.items() if key != "anyOf"}
         yield from _narrowing(subschema, f"{path}.allOf[{index}]")
+
     for index, subschema in enumerate(nested_list(schema, "oneOf")):
         yield from _narrowing(subschema, f"{path}.oneOf[{index}]")
     if schema.get("not") is not None:
         yield from _narrowing(schema["not"], f"{path}.not")
+
     if pattern := schema.get("pattern"):
         try:
             compile_go(pattern)
@@ -558,6 +586,7 @@ def _narrowing(schema: Object, path: str) -> Iterator[FieldError]:
         yield from _narrowing(schema["items"], f"{path}.items")
     for name, property_ in (schema.get("properties") or {}).items():
         yield from _narrowing(property_, f"{path}.properties[{name}]")
+
     for field, detail in _FORBIDDEN_BELOW.items():
         value = schema.get(field)
         is_empty_but_set = (field == "default" and value is not None) or (
@@ -565,6 +594,7 @@ def _narrowing(schema: Object, path: str) -> Iterator[FieldError]:
         )
         if value or is_empty_but_set:
             yield forbidden_field(f"{path}.{field}", f"{detail} to be structural")
+
     if "metadata" in (schema.get("properties") or {}):
         yield forbidden_field(
             f"{path}.properties[metadata]", "must not be specified in a nested context"
@@ -637,6 +667,7 @@ def validate_defaults(schema: Object, path: str) -> list[FieldError]:
 
 def _walk(schema: Object, path: str, context: _Context) -> Iterator[FieldError]:
     embedded = bool(schema.get(EMBEDDED))
+
     here = _ROOT if embedded else context
     default = schema.get("default")
     if default is not None:
@@ -653,6 +684,7 @@ def _walk(schema: Object, path: str, context: _Context) -> Iterator[FieldError]:
             rules = cel_rules.RuleSet(schema)
             errors = [_below_path(default_path, error) for error in rules.validate(default)]
         yield from errors
+
     if schema.get("items") is not None:
         yield from _walk(schema["items"], f"{path}.items", here.item())
     for name, property_ in (schema.get("properties") or {}).items():

@@ -74,12 +74,15 @@ def _validate_schedule(spec: Object, old_schedule: str, errors: Errors) -> None:
     if not schedule:
         errors.append(required(path))
         return
+
     try:
         cron.parse(schedule)
     except cron.CronError as error:
         errors.append(invalid_value(path, schedule, str(error)))
+
     if "TZ" not in schedule:
         return
+
     if "TZ" not in old_schedule:
         detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
         errors.append(invalid_value(path, schedule, detail))

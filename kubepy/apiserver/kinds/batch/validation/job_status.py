@@ -28,6 +28,7 @@ def validate_job_status_update(job: Object, old: Object) -> list[FieldError]:
     for count in COUNTS:
         validate_nonnegative(status.get(count), f"status.{count}", errors)
     change = _Change(job["spec"], status, status_of(old))
+
     uids: set[str] = set()
     for kind in ("succeeded", "failed"):
         for index, uid in enumerate(nested_list(status, "uncountedTerminatedPods", kind)):
@@ -37,6 +38,7 @@ def validate_job_status_update(job: Object, old: Object) -> list[FieldError]:
             elif uid in uids:
                 errors.append(duplicate(path, uid))
             uids.add(uid)
+
     return [
         *errors,
         *_validate_conditions(change),
@@ -72,6 +74,7 @@ def _validate_success(change: _Change) -> Errors:
     errors: Errors = []
     terminating = change.status.get("terminating", 0)
     ready = change.status.get("ready", 0)
+
     ends = change.turns(FINISHED)
     if (ends or change.changes("terminating")) and terminating > 0 and change.has(FINISHED):
         errors.append(
@@ -79,24 +82,29 @@ def _validate_success(change: _Change) -> Errors:
                 "status.terminating", terminating, "terminating>0 is invalid for finished job"
             )
         )
+
     if change.changes("ready", "active") and ready > change.status.get("active", 0):
         errors.append(
             invalid_value("status.ready", ready, "cannot set more ready pods than active")
         )
+
     met = change.has("SuccessCriteriaMet")
     if met and change.has("Failed"):
         errors.append(
             _contradiction("cannot set SuccessCriteriaMet=True and Failed=true conditions")
         )
+
     if met and change.has("FailureTarget"):
         errors.append(
             _contradiction("cannot set SuccessCriteriaMet=True and FailureTarget=true conditions")
         )
+
     if change.spec.get("successPolicy") is not None and change.has("Complete") and not met:
         detail = (
             "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"
         )
         errors.append(_contradiction(detail))
+
     return errors
 
 
@@ -169,19 +177,23 @@ def _validate_finished(change: _Change) -> Errors:
     ends = change.turns(FINISHED)
     active = status.get("active", 0)
     uncounted = status.get("uncountedTerminatedPods") or {}
+
     if (ends or change.changes("active")) and active > 0:
         errors.append(
             invalid_value("status.active", active, "active>0 is invalid for finished job")
         )
+
     never_began = change.spec.get("suspend") and change.spec.get("completions") == 0
     lacks_start = status.get("startTime") is None and not never_began
     if (ends or change.changes("startTime")) and lacks_start:
         errors.append(required("status.startTime", "startTime is required for finished job"))
+
     if (ends or change.changes("uncountedTerminatedPods")) and any(uncounted.values()):
         shown = go_view("batch.UncountedTerminatedPods", uncounted)
         errors.append(
             invalid_value("status.uncountedTerminatedPods", shown, "must be empty for finished job")
         )
+
     return errors
 
 
@@ -196,6 +208,7 @@ def _validate_indexes(change: _Change) -> Errors:
     if change.changes("completedIndexes") and completed and not change.is_indexed:
         detail = "cannot set non-empty completedIndexes when non-indexed completion mode"
         errors.append(invalid_value("status.completedIndexes", completed, detail))
+
     if (
         change.changes("failedIndexes")
         and failed is not None
@@ -203,6 +216,7 @@ def _validate_indexes(change: _Change) -> Errors:
     ):
         detail = "cannot set non-null failedIndexes when backoffLimitPerIndex is null"
         errors.append(invalid_value("status.failedIndexes", failed, detail))
+
     if (
         change.changes("failedIndexes", "completedIndexes")
         and failed
@@ -212,6 +226,7 @@ def _validate_indexes(change: _Change) -> Errors:
         if common is not None:
             detail = f"failedIndexes and completedIndexes overlap at index: {common}"
             errors.append(invalid_value("status.failedIndexes", failed, detail))
+
     return errors
 
 
@@ -238,6 +253,7 @@ def _validate_kept(change: _Change) -> Errors:
     is_elastic = change.is_indexed and change.spec.get("completions") == change.spec.get(
         "parallelism"
     )
+
     counts = ("failed",) if is_elastic else ("failed", "succeeded")
     for count in counts:
         now = change.status.get(count, 0)
@@ -245,17 +261,20 @@ def _validate_kept(change: _Change) -> Errors:
             errors.append(
                 invalid_value(f"status.{count}", now, f"cannot decrease the {count} counter")
             )
+
     completed = change.status.get("completionTime")
     had_completed = change.old.get("completionTime") is not None
     if change.changes("completionTime") and completed is not None and had_completed:
         errors.append(invalid_value("status.completionTime", completed, IMMUTABLE))
     had_started = change.old.get("startTime") is not None
     resumes = change.had("Suspended") and not change.has("Suspended")
+
     may_start_again = resumes or change.spec.get("suspend")
     if change.changes("startTime") and had_started and not may_start_again:
         errors.append(
             required("status.startTime", "startTime cannot be removed for unsuspended job")
         )
+
     if change.had("SuccessCriteriaMet") and not change.has("SuccessCriteriaMet"):
         errors.append(_contradiction("cannot disable the SuccessCriteriaMet=True condition"))
     elif (
@@ -265,4 +284,5 @@ def _validate_kept(change: _Change) -> Errors:
     ):
         detail = "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"
         errors.append(_contradiction(detail))
+
     return errors

@@ -83,10 +83,12 @@ def _validate_kept(job: Object, old: Object, errors: Errors) -> None:
         elif completions is not None and completions != spec.get("parallelism"):
             detail = "can only be modified in tandem with spec.parallelism"
             errors.append(invalid_value("spec.completions", completions, detail))
+
     selector = spec.get("selector")
     if not semantically_equal(selector, old_spec.get("selector")):
         errors.append(invalid_value("spec.selector", selector_view(selector), IMMUTABLE))
     _validate_template_kept(job, old, errors)
+
     for field, kind in KEPT:
         value = spec.get(field)
         if semantically_equal(value, old_spec.get(field)):
@@ -101,6 +103,7 @@ def _validate_job(job: Object, options: PodOptions, old: Object | None) -> Error
     if not spec.get("manualSelector") and spec.get("selector") is not None:
         _validate_generated_selector(job, old, errors)
     validate_job_spec(spec, options, "spec", errors)
+
     if spec.get("selector") is None:
         errors.append(required("spec.selector"))
     else:
@@ -110,14 +113,17 @@ def _validate_job(job: Object, options: PodOptions, old: Object | None) -> Error
             errors,
             allow_invalid_values=options.allow_invalid_selector_values,
         )
+
     selector = selector_of(spec)
     if selector is not None:
         validate_selected(spec.get("template") or {}, selector, "spec.template", errors)
+
     if spec.get("completionMode") == "Indexed" and (spec.get("completions") or 0) > 0:
         last = f"{name_of(job)}-{spec['completions'] - 1}"
         if dns1123_label(last):
             detail = f"will not able to create pod with invalid DNS label: {last}"
             errors.append(invalid_value("metadata.name", name_of(job), detail))
+
     return errors
 
 
@@ -129,6 +135,7 @@ def _validate_generated_selector(job: Object, old: Object | None, errors: Errors
     expected = dict(zip(LEGACY_LABELS, uid_and_name, strict=True))
     if old is None or all(key in old_labels for key in LABELS):
         expected |= dict(zip(LABELS, uid_and_name, strict=True))
+
     labels = template_labels(spec.get("template") or {}) or {}
     for name, value in expected.items():
         at = f"spec.template.metadata.labels[{name}]"
@@ -136,6 +143,7 @@ def _validate_generated_selector(job: Object, old: Object | None, errors: Errors
             errors.append(required(at, f"must be '{value}'"))
         elif labels[name] != value:
             errors.append(invalid_value(at, labels, f"must be '{value}'"))
+
     selector = selector_of(spec)
     if selector is not None and not selector.matches(expected):
         errors.append(
@@ -152,17 +160,21 @@ def validate_job_spec(spec: Object, options: PodOptions, path: str, errors: Erro
     """Validate the spec of a job or of a CronJob's template (``validateJobSpec``)."""
     for count in COUNTS:
         validate_nonnegative(spec.get(count), f"{path}.{count}", errors)
+
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
         errors.append(
             required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
         )
+
     manager = spec.get("managedBy")
     if manager is not None:
         errors.extend(domain_prefixed_path(manager, f"{path}.managedBy"))
         if len(manager.encode()) > 63:
             errors.append(too_long(f"{path}.managedBy", 63))
+
     mode = spec.get("completionMode")
     validate_optional_choice(mode, ("NonIndexed", "Indexed"), f"{path}.completionMode", errors)
+
     if mode == "Indexed":
         _validate_indexed(spec, path, errors)
     elif mode in (None, "NonIndexed"):
@@ -171,6 +183,7 @@ def validate_job_spec(spec: Object, options: PodOptions, path: str, errors: Erro
             for field in ("backoffLimitPerIndex", "maxFailedIndexes")
             if spec.get(field) is not None
         )
+
     if spec.get("podFailurePolicy") is not None:
         validate_pod_failure_policy(spec, f"{path}.podFailurePolicy", errors)
     if spec.get("successPolicy") is not None:
@@ -183,6 +196,7 @@ def validate_job_spec(spec: Object, options: PodOptions, path: str, errors: Erro
     )
     validate_optional_choice(replacement, allowed, f"{path}.podReplacementPolicy", errors)
     validate_pod_template(spec.get("template") or {}, options, f"{path}.template", errors)
+
     policy = nested_map(spec, "template", "spec").get("restartPolicy", "")
     at = f"{path}.template.spec.restartPolicy"
     if policy in ("", "Always"):
@@ -206,18 +220,21 @@ def _validate_indexed(spec: Object, path: str, errors: Errors) -> None:
     if parallelism > MANY:
         detail = f"must be less than or equal to {MANY} when completion mode is Indexed"
         errors.append(invalid_value(f"{path}.parallelism", parallelism, detail))
+
     if completions is not None and failed is not None and failed > completions:
         errors.append(
             invalid_value(
                 f"{path}.maxFailedIndexes", failed, "must be less than or equal to completions"
             )
         )
+
     if failed is not None and failed > MANY:
         errors.append(
             invalid_value(
                 f"{path}.maxFailedIndexes", failed, f"must be less than or equal to {MANY}"
             )
         )
+
     if (completions or 0) > MANY and spec.get("backoffLimitPerIndex") is not None:
         tail = f"when completions are above {MANY} and used with backoff limit per index"
         if failed is None:
@@ -264,6 +281,7 @@ def _validate_template_kept(job: Object, old: Object, errors: Errors) -> None:
         condition.get("type") == "Suspended" and condition.get("status") == "True"
         for condition in nested_list(status, "conditions")
     )
+
     is_idle = (status.get("startTime") is None or is_suspended) and not status.get("active")
     if not (old["spec"].get("suspend") and is_idle):
         errors.append(
@@ -288,6 +306,7 @@ def _with_mutable_fields(old_spec: Object, new_spec: Object) -> Object:
         "nodeAffinity": (new_spec.get("affinity") or {}).get("nodeAffinity"),
     }
     kept = {kind: value for kind, value in affinity.items() if value is not None}
+
     spec["affinity"] = kept or new_spec.get("affinity")
     spec = {field: value for field, value in spec.items() if value is not None}
     for field in ("containers", "initContainers"):
@@ -300,6 +319,7 @@ def _with_mutable_fields(old_spec: Object, new_spec: Object) -> Object:
                 else container
                 for container, new_container in zip(containers, new_containers, strict=True)
             ]
+
     return spec
 
 
@@ -327,6 +347,7 @@ def validate_pod_failure_policy(spec: Object, path: str, errors: Errors) -> None
         errors.append(too_many(f"{path}.rules", len(rules), 20))
     pod_spec = nested_map(spec, "template", "spec")
     containers = [*nested_list(pod_spec, "containers"), *nested_list(pod_spec, "initContainers")]
+
     names = {container.get("name") for container in containers}
     for index, rule in enumerate(rules):
         rule_path = f"{path}.rules[{index}]"
@@ -377,19 +398,23 @@ def _validate_exit_codes(codes: Object, names: set[str], path: str, errors: Erro
     operator = codes.get("operator", "")
     values = nested_list(codes, "values")
     container = codes.get("containerName")
+
     if not operator:
         errors.append(required(f"{path}.operator", _listed(OPERATORS)))
     elif operator not in OPERATORS:
         errors.append(not_supported(f"{path}.operator", operator, OPERATORS))
+
     if container is not None and container not in names:
         detail = "must be one of the container or initContainer names in the pod template"
         errors.append(invalid_value(f"{path}.containerName", container, detail))
+
     if not values:
         errors.append(
             invalid_value(f"{path}.values", codes.get("values"), "at least one value is required")
         )
     elif len(values) > 255:
         errors.append(too_many(f"{path}.values", len(values), 255))
+
     for index, value in enumerate(values):
         if operator == "In" and value == 0:
             errors.append(
@@ -397,6 +422,7 @@ def _validate_exit_codes(codes: Object, names: set[str], path: str, errors: Erro
             )
         if value in values[:index]:
             errors.append(duplicate(f"{path}.values[{index}]", value))
+
     if values != sorted(values):
         errors.append(invalid_value(f"{path}.values", values, "must be ordered"))
 
@@ -410,12 +436,14 @@ def validate_success_policy(spec: Object, path: str, errors: Errors) -> None:
         shown = go_view("batch.SuccessPolicy", policy)
         errors.append(invalid_value(path, shown, "requires indexed completion mode"))
         return
+
     rules = nested_list(policy, "rules")
     if not rules:
         detail = "at least one rules must be specified when the successPolicy is specified"
         errors.append(required(f"{path}.rules", detail))
     if len(rules) > 20:
         errors.append(too_many(f"{path}.rules", len(rules), 20))
+
     for index, rule in enumerate(rules):
         completions = spec.get("completions") or 0
         rule_path = f"{path}.rules[{index}]"
@@ -497,6 +525,7 @@ def _parse_interval(text: str, completions: int) -> tuple[int, int]:
             f"at most "
             "two parts separated by '-'"
         )
+
     indexes = []
     for part in (parts[0], parts[-1]):
         index = int_or_none(part)
@@ -505,6 +534,7 @@ def _parse_interval(text: str, completions: int) -> tuple[int, int]:
         if index >= completions:
             raise ValueError(f"too large index: {quote(part)}")
         indexes.append(index)
+
     low, high = indexes
     if len(parts) == 2 and low >= high:
         raise ValueError(f"non-increasing order, previous: {low}, current: {high}")

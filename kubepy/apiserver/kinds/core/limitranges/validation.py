@@ -33,12 +33,14 @@ def validate_limit_range(limit_range: Object) -> list[FieldError]:
             errors.append(duplicate(f"{path}.type", kind))
         kinds.add(kind)
         _validate_limits(item, kind, path, errors)
+
     return errors
 
 
 def _validate_limits(item: Object, kind: str, path: str, errors: Errors) -> None:
     """Validate the amounts of the limits of one type: their resources, then their order."""
     check = container_resource_name if kind in ("Pod", "Container") else resource_name
+
     fields = ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"]
     if kind == "Pod":
         fields = ["max", "min", "maxLimitRequestRatio"]
@@ -48,6 +50,7 @@ def _validate_limits(item: Object, kind: str, path: str, errors: Errors) -> None
             for field in ("default", "defaultRequest")
             if item.get(field)
         )
+
     amounts = {field: item.get(field) or {} for field in fields}
     names: set[str] = set()
     for field, values in amounts.items():
@@ -56,6 +59,7 @@ def _validate_limits(item: Object, kind: str, path: str, errors: Errors) -> None
         for name in sorted(values):
             validate_as(check, name, f"{path}.{field}[{name}]", errors)
         names.update(values)
+
     for name in sorted(names):
         amounts_of_resource = {
             field: values[name] for field, values in amounts.items() if name in values
@@ -111,9 +115,11 @@ def _validate_order(amounts: dict[str, str], name: str, path: str, errors: Error
                     detail.format(amounts[low], amounts[high]),
                 )
             )
+
     if "maxLimitRequestRatio" in sizes:
         ratio = amounts["maxLimitRequestRatio"]
         _validate_ratio(ratio, sizes, f"{path}.maxLimitRequestRatio[{name}]", errors)
+
     default = sizes.get("default")
     request = sizes.get("defaultRequest")
     if default and request and default != request and not is_overcommit_allowed(name):

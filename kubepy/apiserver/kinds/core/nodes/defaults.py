@@ -32,6 +32,7 @@ def default_node(node: Object) -> None:
         status["daemonEndpoints"] = {key: dict(value) for key, value in DAEMON_ENDPOINTS.items()}
     if not status.get("nodeInfo"):
         status["nodeInfo"] = dict.fromkeys(NODE_INFO, "")
+
     first = spec.get("podCIDR")
     networks = nested_list(spec, "podCIDRs")
     if first and (

@@ -70,12 +70,14 @@ def validate_node_update(node: Object, old: Object) -> list[FieldError]:
     old_spec = spec_of(old)
     status = status_of(node)
     _validate_amounts(status, errors)
+
     addresses = nested_list(status, "addresses")
     for index, address in enumerate(addresses):
         if address in addresses[:index]:
             errors.append(
                 duplicate(f"status.addresses[{index}]", go_view("core.NodeAddress", address))
             )
+
     networks = nested_list(spec, "podCIDRs")
     old_networks = nested_list(old_spec, "podCIDRs")
     if old_networks and networks != old_networks:

@@ -63,14 +63,17 @@ def validate_claim_spec(
     )
     validate_access_modes(nested_list(spec, "accessModes"), f"{path}.accessModes", errors)
     requests = nested_map(spec, "resources", "requests")
+
     size = requests.get("storage")
     if size is None:
         errors.append(required(f"{path}.resources[storage]"))
     elif Quantity.parse(size).nanos <= 0:
         errors.append(invalid_value(f"{path}.resources[storage]", size, NOT_POSITIVE))
+
     if name := spec.get("storageClassName"):
         validate_as(dns1123_subdomain, name, f"{path}.storageClassName", errors)
     validate_optional_choice(spec.get("volumeMode"), VOLUME_MODES, f"{path}.volumeMode", errors)
+
     source = spec.get("dataSource")
     reference = spec.get("dataSourceRef")
     for field, data_source in (("dataSource", source), ("dataSourceRef", reference)):
@@ -78,6 +81,7 @@ def validate_claim_spec(
             _validate_data_source(
                 data_source, f"{path}.{field}", errors, allow_invalid_group=allow_invalid_group
             )
+
     if source is not None and reference is not None:
         if reference.get("namespace"):
             detail = "may not be specified when dataSourceRef.namespace is specified"
@@ -86,6 +90,7 @@ def validate_claim_spec(
             source.get(field) != reference.get(field) for field in ("apiGroup", "kind", "name")
         ):
             errors.append(invalid_value(path, {}, "must match dataSourceRef"))
+
     if name := spec.get("volumeAttributesClassName"):
         validate_as(dns1123_subdomain, name, f"{path}.volumeAttributesClassName", errors)
 
@@ -152,16 +157,19 @@ def validate_claim_update(claim: Object, old: Object) -> list[FieldError]:
         spec, "spec", errors, allow_invalid_group=source.get("apiGroup") is not None
     )
     compared, old_compared = _with_immutable_fields_only(claim, old)
+
     if not _class_was_annotation(claim, old):
         annotation = annotations_of(claim).get(BETA_CLASS, "")
         if annotation != annotations_of(old).get(BETA_CLASS, ""):
             at = f"metadata.annotations.{BETA_CLASS}"
             errors.append(invalid_value(at, annotation, "field is immutable"))
+
     if not semantically_equal(compared, old_compared):
         difference = go_diff("core.PersistentVolumeClaimSpec", old_compared, compared)
         errors.append(forbidden_field("spec", f"{SPEC_KEPT}\n{difference}"))
     # A request that has not been fulfilled yet may be lowered, but not to the capacity or below.
     zero = Quantity(0)
+
     new_size = _storage(spec.get("resources") or {}, "requests") or zero
     old_size = _storage(old_spec.get("resources") or {}, "requests") or zero
     capacity = _storage(status_of(old), "capacity") or zero
@@ -171,8 +179,10 @@ def validate_claim_update(claim: Object, old: Object) -> list[FieldError]:
                 "spec.resources.requests.storage", "field can not be less than status.capacity"
             )
         )
+
     if spec.get("volumeMode") != old_spec.get("volumeMode"):
         errors.append(invalid_value("volumeMode", spec.get("volumeMode"), "field is immutable"))
+
     new_class = spec.get("volumeAttributesClassName")
     is_changed = new_class != old_spec.get("volumeAttributesClassName")
     current = status_of(old).get("currentVolumeAttributesClassName")
@@ -183,6 +193,7 @@ def validate_claim_update(claim: Object, old: Object) -> list[FieldError]:
             f"not nil"
         )
         errors.append(forbidden_field("spec.volumeAttributesClassName", detail))
+
     return errors
 
 
@@ -192,10 +203,12 @@ def _with_immutable_fields_only(claim: Object, old: Object) -> tuple[Object, Obj
     old_spec = dict(old["spec"])
     if not old_spec.get("volumeName") and "volumeName" in spec:
         old_spec["volumeName"] = spec["volumeName"]
+
     if _class_was_annotation(claim, old):
         spec.pop("storageClassName", None)
     elif old_spec.get("storageClassName") is None and BETA_CLASS not in (annotations_of(old)):
         spec.pop("storageClassName", None)  # the default class, set later than by admission
+
     if status_of(claim).get("phase") == "Bound":
         resources = spec.get("resources") or {}
         if resources.get("requests") is not None:
@@ -205,6 +218,7 @@ def _with_immutable_fields_only(claim: Object, old: Object) -> tuple[Object, Obj
         spec.pop("volumeAttributesClassName", None)
         if "volumeAttributesClassName" in old_spec:
             spec["volumeAttributesClassName"] = old_spec["volumeAttributesClassName"]
+
     return spec, old_spec
 
 

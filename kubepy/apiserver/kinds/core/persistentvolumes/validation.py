@@ -78,10 +78,12 @@ def validate_volume(volume: Object, old: Object | None = None) -> list[FieldErro
     capacity = spec.get("capacity") or {}
     if not capacity:
         errors.append(required("spec.capacity"))
+
     if list(capacity) != ["storage"]:
         errors.append(
             not_supported("spec.capacity", dict(sorted(capacity.items())) or None, ("storage",))
         )
+
     for name in sorted(capacity):
         amount = Quantity.parse(capacity[name])
         at = f"spec.capacity[{name}]"
@@ -89,10 +91,12 @@ def validate_volume(volume: Object, old: Object | None = None) -> list[FieldErro
             errors.append(invalid_value(at, amount.value(), "must be a valid resource quantity"))
         if amount.nanos <= 0:
             errors.append(invalid_value(at, capacity[name], NOT_POSITIVE))
+
     if policy := spec.get("persistentVolumeReclaimPolicy"):
         validate_optional_choice(
             policy, RECLAIM_POLICIES, "spec.persistentVolumeReclaimPolicy", errors
         )
+
     affinity = spec.get("nodeAffinity")
     if affinity is not None:
         if affinity.get("required") is None:
@@ -107,6 +111,7 @@ def validate_volume(volume: Object, old: Object | None = None) -> list[FieldErro
                 errors,
                 allow_invalid_values=tolerated.get("required") == affinity["required"],
             )
+
     _validate_sources(spec, name_of(volume), errors)
     _validate_classes(spec, errors)
     return errors
@@ -117,16 +122,19 @@ def _validate_sources(spec: Object, name: str, errors: Errors) -> None:
     if not kinds:
         errors.append(required("spec", "must specify a volume type"))
         return
+
     kind = kinds[0]
     if kind == "hostPath":
         volumes.validate_host_path(spec[kind], "spec.hostPath", errors)
     else:
         validate_persistent_source(kind, spec[kind], name, f"spec.{SOURCES[kind] or kind}", errors)
+
     for second in kinds[1:]:
         shown = "cephFS" if second == "cephfs" else second  # upstream's spelling
         errors.append(forbidden_field(f"spec.{shown}", "may not specify more than 1 volume type"))
     if kind == "local" and spec.get("nodeAffinity") is None:
         errors.append(required("spec.nodeAffinity", "Local volume requires node affinity"))
+
     path = (spec.get("hostPath") or {}).get("path", "")
     if (
         path
@@ -159,6 +167,7 @@ def validate_volume_update(volume: Object, old: Object) -> list[FieldError]:
     errors = validate_volume(volume, old)
     spec = volume["spec"]
     old_spec = old["spec"]
+
     new_source = _source(spec)
     old_source = _source(old_spec)
     if (
@@ -167,11 +176,14 @@ def validate_volume_update(volume: Object, old: Object) -> list[FieldError]:
         and old_source["csi"].get("controllerExpandSecretRef") is None
     ):
         new_source["csi"] = {**new_source["csi"], "controllerExpandSecretRef": None}
+
     if not semantically_equal(new_source, old_source):
         difference = go_diff("core.PersistentVolumeSource", old_source, new_source)
         detail = f"spec.persistentvolumesource is immutable after creation\n{difference}"
         errors.append(forbidden_field("spec.persistentvolumesource", detail))
+
     validate_immutable(spec.get("volumeMode"), old_spec.get("volumeMode"), "volumeMode", errors)
+
     affinity = spec.get("nodeAffinity")
     old_affinity = old_spec.get("nodeAffinity")
     if old_affinity is not None and not semantically_equal(affinity, old_affinity):
@@ -179,12 +191,14 @@ def validate_volume_update(volume: Object, old: Object) -> list[FieldError]:
         errors.append(
             invalid_value("nodeAffinity", go_view("*core.VolumeNodeAffinity", affinity), detail)
         )
+
     if (
         old_spec.get("volumeAttributesClassName") is not None
         and spec.get("volumeAttributesClassName") is None
     ):
         detail = "update from non-nil value to nil is forbidden"
         errors.append(forbidden_field("spec.volumeAttributesClassName", detail))
+
     return errors
 
 
@@ -194,6 +208,7 @@ def _source(spec: Object) -> Object:
 
 def volume_warnings(volume: Object) -> list[str]:
     spec = volume["spec"]
+
     annotations = annotations_of(volume)
     warnings = []
     if BETA_CLASS in annotations:
@@ -202,27 +217,32 @@ def volume_warnings(volume: Object) -> list[str]:
             f"attribute "
             "instead"
         )
+
     if "volume.beta.kubernetes.io/mount-options" in annotations:
         warnings.append(
             "metadata.annotations[volume.beta.kubernetes.io/mount-options]: deprecated since "
             "v1.31; use "
             '"mountOptions" attribute instead'
         )
+
     if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
         warnings.append(
             "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. "
             "Instead, the "
             "recommended approach is to use dynamic provisioning."
         )
+
     terms = nested_list(spec, "nodeAffinity", "required", "nodeSelectorTerms")
     for index, term in enumerate(terms):
         warnings += node_term_warnings(
             term, f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]"
         )
+
     for kind, (deprecated, removed) in _DEPRECATED_SOURCES.items():
         if spec.get(kind) is not None:
             shown = "storageOS" if kind == "storageos" else kind  # upstream's spelling
             warnings.append(
                 f"spec.{shown}: deprecated in {deprecated}, non-functional in {removed}+"
             )
+
     return warnings

@@ -108,15 +108,18 @@ def default_container(container: Object) -> None:
     for port in container.get("ports") or ():
         if not port.get("protocol"):
             port["protocol"] = "TCP"
+
     for variable in container.get("env") or ():
         source = variable.get("valueFrom") or {}
         _default_field_reference(source)
         if source.get("fileKeyRef") is not None:
             source["fileKeyRef"].setdefault("optional", False)
+
     for kind in PROBES:
         probe = container.get(kind)
         if probe is not None:
             _default_probe(probe)
+
     for handler in (container.get("lifecycle") or {}).values():
         if isinstance(handler, dict) and handler.get("httpGet") is not None:
             fill(handler["httpGet"], HTTP_GET)

@@ -93,12 +93,14 @@ def pod_state(pod: Object) -> State:
             state = _running(status, state, sidecars)
     else:  # as in most pods
         state = _running(status, INITIALIZED, NO_RESTARTS)
+
     reason = state.reason or _own_reason(status)
     if pod["metadata"].get("deletionTimestamp"):
         if status.get("reason") == NODE_LOST:
             reason = "Unknown"
         elif not is_pod_terminal(pod):
             reason = "Terminating"
+
     return State(reason, state.ready, state.restarts)
 
 
@@ -163,6 +165,7 @@ def _initializing(spec: dict[str, Any], status: dict[str, Any]) -> State:
         for container in through
         if not _succeeded(container) and container["name"] in sidecars and container.get("ready")
     )
+
     reason = ""
     if stuck:
         state = reached[-1].get("state") or {}
@@ -172,6 +175,7 @@ def _initializing(spec: dict[str, Any], status: dict[str, Any]) -> State:
         elif not reason or reason == "PodInitializing":
             reason = f"{len(through)}/{len(spec.get('initContainers') or [])}"
         reason = f"Init:{reason}"
+
     return State(reason, ready, _restarts(reached))
 
 
@@ -212,6 +216,7 @@ def _running(status: dict[str, Any], init: State, sidecars: Restarts) -> State:
             error = reason if terminated.get("exitCode", 0) else error
         elif container.get("ready") and state.get("running") is not None:
             ready += 1
+
     shown_reason = reason or (status.get("reason") and _own_reason(status))
     if shown_reason == "Completed":  # the first container has completed
         reason = _reason_when_completed(status, ready, error)

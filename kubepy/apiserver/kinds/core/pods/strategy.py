@@ -74,6 +74,7 @@ class PodStrategy(Strategy):
         if subresource == "status":
             super().prepare_for_subresource_update(obj, old, subresource)
             return
+
         spec = dict(old["spec"])
         if subresource == "resize":
             spec |= {
@@ -84,6 +85,7 @@ class PodStrategy(Strategy):
             restore(spec, obj["spec"], "resources")
         else:
             restore(spec, obj["spec"], "ephemeralContainers")
+
         metadata = {
             **old["metadata"],
             "resourceVersion": obj["metadata"].get("resourceVersion", ""),

@@ -52,6 +52,7 @@ def validate_quota(quota: Object, old: Object | None = None) -> list[FieldError]
     errors: Errors = []
     spec = quota["spec"]
     _validate_amounts(spec.get("hard") or {}, "spec.hard", errors)
+
     scopes = nested_list(spec, "scopes")
     path = "spec.scopes"
     for scope in scopes:
@@ -62,6 +63,7 @@ def validate_quota(quota: Object, old: Object | None = None) -> list[FieldError]
             for name in sorted(spec.get("hard") or ())
             if not _is_in_scope(name, scope)
         )
+
     errors.extend(
         invalid_value(path, scopes, "conflicting scopes")
         for pair in OPPOSITES
@@ -116,6 +118,7 @@ def _validate_scope_selector(selector: Object, spec: Object, errors: Errors) -> 
         )
         _validate_scope_operator(expression, path, errors)
         scopes.append(scope)
+
     errors.extend(
         invalid_value(path, spec.get("scopes") or None, "conflicting scopes")
         for pair in OPPOSITES
@@ -126,6 +129,7 @@ def _validate_scope_selector(selector: Object, spec: Object, errors: Errors) -> 
 def _validate_scope_operator(expression: Object, path: str, errors: Errors) -> None:
     operator = expression.get("operator", "")
     values = nested_list(expression, "values")
+
     if expression.get("scopeName", "") in ONLY_EXISTS and operator != "Exists":
         detail = (
             "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, "
@@ -134,6 +138,7 @@ def _validate_scope_operator(expression: Object, path: str, errors: Errors) -> N
             "or ResourceQuotaScopeCrossNamespacePodAffinity"
         )
         errors.append(invalid_value(f"{path}.operator", operator, detail))
+
     if operator in ("In", "NotIn"):
         if not values:
             detail = (

@@ -128,17 +128,20 @@ def _init_ip_families(service: Object, old: Object | None) -> None:
     spec = service["spec"]
     if spec.get("type") == "ExternalName":
         return
+
     is_plain_headless = spec.get("clusterIP") == NONE and not spec.get("selector")
     if spec.get("ipFamilyPolicy") is None:
         spec["ipFamilyPolicy"] = REQUIRE if is_plain_headless else SINGLE
         old_policy = old["spec"].get("ipFamilyPolicy") if old is not None else None
         if old_policy:
             spec["ipFamilyPolicy"] = str(old_policy)
+
     if problems := validate_cluster_ips(service, old):
         raise _refuse(service, problems)
     errors = _family_errors(service, old)
     if errors:
         raise _refuse(service, errors)
+
     if is_plain_headless:
         families = spec.get("ipFamilies") or ["IPv4"]  # any: somebody else makes the endpoints
         if len(families) < 2 and spec["ipFamilyPolicy"] != SINGLE:
@@ -146,6 +149,7 @@ def _init_ip_families(service: Object, old: Object | None) -> None:
             families = [*families, other_family]
         spec["ipFamilies"] = families
         return
+
     if spec["ipFamilyPolicy"] == REQUIRE:
         detail = "this cluster is not configured for dual-stack services"
         errors.append(invalid_value("spec.ipFamilyPolicy", REQUIRE, detail))
@@ -198,6 +202,7 @@ def _second_value_errors(
                 f"must be 'SingleStack' to release the secondary {label}",
             )
         ]
+
     if len(values) != 2:
         return []
     if values == before:
@@ -217,6 +222,7 @@ def _allocate_cluster_ip(service: Object, others: list[Object], subnet: str) -> 
     used: set[str] = set()
     for other in others:
         used.update(nested_list(other["spec"], "clusterIPs"))
+
     requested = (spec.get("clusterIPs") or [""])[0]
     if requested:
         problem = ""
@@ -228,12 +234,14 @@ def _allocate_cluster_ip(service: Object, others: list[Object], subnet: str) -> 
             detail = f"failed to allocate IP {requested}: {problem}"
             raise _refuse(service, [invalid_value("spec.clusterIPs", spec["clusterIPs"], detail)])
         return
+
     address = next((ip for ip in addresses_to_try(service, network) if ip not in used), None)
     if address is None:
         problem = (
             f"failed to allocate a serviceIP for Service {quote(name_of(service))}: range is full"
         )
         raise internal_error(problem)
+
     spec["clusterIP"] = address
     spec["clusterIPs"] = [address]
 

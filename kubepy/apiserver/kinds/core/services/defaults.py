@@ -12,15 +12,18 @@ def default_service(service: Object) -> None:
     _default_affinity(spec)
     if not spec.get("type"):
         spec["type"] = "ClusterIP"
+
     for port in nested_list(spec, "ports"):
         if not port.get("protocol"):
             port["protocol"] = "TCP"
         if not port.get("targetPort"):
             port["targetPort"] = port.get("port", 0)
+
     if is_externally_accessible(spec) and not spec.get("externalTrafficPolicy"):
         spec["externalTrafficPolicy"] = "Cluster"
     if spec["type"] in ("ClusterIP", "NodePort", "LoadBalancer"):
         spec.setdefault("internalTrafficPolicy", "Cluster")
+
     if spec["type"] == "LoadBalancer":
         spec.setdefault("allocateLoadBalancerNodePorts", True)
         for ingress in nested_list(service, "status", "loadBalancer", "ingress"):

@@ -91,6 +91,7 @@ def _drop_type_dependent_fields(obj: Object, old: Object) -> None:
             spec.pop("clusterIPs", None)
         _drop_if_same(spec, old_spec, "ipFamilies")
         _drop_if_same(spec, old_spec, "ipFamilyPolicy")
+
     if services.needs_node_ports(old) and not services.needs_node_ports(obj):
         _drop_node_ports(spec, old_spec)
     if services.needs_health_check(old) and not services.needs_health_check(obj):

@@ -69,6 +69,7 @@ def validate_service(service: Object, old: Object | None = None) -> list[FieldEr
     validate_labels(spec.get("selector"), "spec.selector", errors)
     _validate_affinity(spec, errors)
     errors.extend(validate_cluster_ips(service, old))
+
     old_ips = nested_list((old or {"spec": {}})["spec"], "externalIPs")
     for index, ip in enumerate(nested_list(spec, "externalIPs")):
         at = f"spec.externalIPs[{index}]"
@@ -76,6 +77,7 @@ def validate_service(service: Object, old: Object | None = None) -> list[FieldEr
             validate_ip(ip, at, errors)
         else:
             validate_endpoint_ip(ip, at, errors)
+
     validate_choice(spec.get("type", ""), TYPES, "spec.type", errors)
     _validate_port_numbers(spec, ports, errors)
     is_balancer = spec.get("type") == "LoadBalancer"
@@ -195,12 +197,14 @@ def validate_cluster_ips(service: Object, old: Object | None) -> list[FieldError
     if not have_families_of_their_own(ips):
         detail = "may specify no more than one IP for each IP family"
         errors.append(invalid_value("spec.clusterIPs", ips, detail))
+
     if not is_headless(service):
         for index, (ip, family) in enumerate(zip(ips, families, strict=False)):
             if family in ("IPv4", "IPv6") and (family == "IPv6") != is_ipv6(ip):
                 article = "an IPv4" if family == "IPv4" else "an IPv6"
                 detail = f"expected {article} value as indicated by `ipFamilies[{index}]`"
                 errors.append(invalid_value(f"spec.clusterIPs[{index}]", ip, detail))
+
     return errors
 
 
@@ -246,6 +250,7 @@ def validate_endpoint_ip(ip: str, path: str, errors: Errors) -> None:
     except ValueError:
         errors.append(invalid_value(path, ip, "must be a valid IP address"))
         return
+
     is_link_local_multicast = ip.startswith("224.0.0.") or ip.lower().startswith("ff02:")
     for holds, detail in (
         (parsed.is_unspecified, f"may not be unspecified ({ip})"),
@@ -266,6 +271,7 @@ def validate_endpoint_ip(ip: str, path: str, errors: Errors) -> None:
 def _validate_source_ranges(service: Object, old: Object | None, errors: Errors) -> None:
     spec = service["spec"]
     annotations = annotations_of(service)
+
     ranges = nested_list(spec, "loadBalancerSourceRanges")
     annotation = annotations.get(SOURCE_RANGES)
     if ranges:
@@ -274,8 +280,10 @@ def _validate_source_ranges(service: Object, old: Object | None, errors: Errors)
         path = f"metadata.annotations[{SOURCE_RANGES}]"
     else:
         return
+
     if spec.get("type") != "LoadBalancer":
         errors.append(forbidden_field(path, FOR_BALANCERS))
+
     if ranges:
         old_spec = (old or {"spec": {}})["spec"]
         old_ranges = [
@@ -318,6 +326,7 @@ def _validate_traffic(service: Object, errors: Errors) -> None:
         errors.append(
             invalid_value(at, external, "may only be set for externally-accessible services")
         )
+
     port = spec.get("healthCheckNodePort", 0)
     at = "spec.healthCheckNodePort"
     if not needs_health_check(service):
@@ -331,6 +340,7 @@ def _validate_traffic(service: Object, errors: Errors) -> None:
         errors.append(required(at))
     else:
         errors.extend(invalid_value(at, port, detail) for detail in port_number(port))
+
     internal = spec.get("internalTrafficPolicy")
     if internal is None and spec.get("type") in ("NodePort", "LoadBalancer", "ClusterIP"):
         errors.append(required("spec.internalTrafficPolicy"))
@@ -375,6 +385,7 @@ def _validate_cluster_ips_kept(spec: Object, old_spec: Object, errors: Errors) -
         )
     elif old_ips and ips[0] != old_ips[0]:
         errors.append(invalid_value("spec.clusterIPs[0]", shown, IMMUTABLE_ONCE_SET))
+
     if len(old_ips) > len(ips) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
         detail = "must be set to 'SingleStack' when releasing the secondary clusterIP"
         errors.append(invalid_value("spec.ipFamilyPolicy", spec.get("ipFamilyPolicy"), detail))
@@ -406,6 +417,7 @@ def validate_service_status(service: Object) -> list[FieldError]:
     if ingresses and service["spec"].get("type") != "LoadBalancer":
         detail = "may only be used when `spec.type` is 'LoadBalancer'"
         return [forbidden_field("status.loadBalancer.ingress", detail)]
+
     for index, ingress in enumerate(ingresses):
         path = f"status.loadBalancer.ingress[{index}]"
         ip = ingress.get("ip", "")
@@ -426,6 +438,7 @@ def validate_service_status(service: Object) -> list[FieldError]:
                 errors.append(
                     invalid_value(f"{path}.hostname", host, "must be a DNS name, not an IP address")
                 )
+
     return errors
 
 
@@ -438,13 +451,16 @@ def service_warnings(service: Object) -> list[str]:
     external_ips = nested_list(spec, "externalIPs")
     kind = spec.get("type")
     headless = kind == "ClusterIP" and spec.get("clusterIP") == "None"
+
     if TOPOLOGY_HINTS in annotations_of(service):
         warnings.append(
             f"annotation {TOPOLOGY_HINTS} is deprecated, please use {TOPOLOGY_MODE} instead"
         )
+
     if not headless and kind != "ExternalName":
         for index, ip in enumerate(nested_list(spec, "clusterIPs")):
             warnings += ip_warnings(ip, f"spec.clusterIPs[{index}]")
+
     if headless:
         ignored = (
             ("spec.loadBalancerIP", spec.get("loadBalancerIP")),
@@ -454,22 +470,27 @@ def service_warnings(service: Object) -> list[str]:
         warnings += [
             f"{field} is ignored for headless services" for field, is_set in ignored if is_set
         ]
+
     for index, ip in enumerate(external_ips):
         warnings += ip_warnings(ip, f"spec.externalIPs[{index}]")
     if spec.get("loadBalancerIP"):
         warnings += ip_warnings(spec["loadBalancerIP"], "spec.loadBalancerIP")
     for index, network in enumerate(nested_list(spec, "loadBalancerSourceRanges")):
         warnings += cidr_warnings(network, f"spec.loadBalancerSourceRanges[{index}]")
+
     if external_ips and not headless and kind != "ExternalName":
         warnings.append(
             "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
         )
+
     if kind == "ExternalName" and external_ips:
         warnings.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
     if kind != "ExternalName" and spec.get("externalName"):
         warnings.append('spec.externalName is ignored when spec.type is not "ExternalName"')
+
     if spec.get("trafficDistribution") == "PreferClose":
         warnings.append(
             'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'
         )
+
     return warnings

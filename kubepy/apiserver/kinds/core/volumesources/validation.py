@@ -53,6 +53,7 @@ def validate_storage_source(
 ) -> None:
     """Validate a source in a pod. ``path`` ends with the kind."""
     validate_required(source, REQUIRED_FIELDS.get(kind, ()), path, errors)
+
     match kind:
         case "awsElasticBlockStore" | "gcePersistentDisk":
             if not 0 <= source.get("partition", 0) <= 255:
@@ -260,12 +261,14 @@ def validate_persistent_source(
             validate_required(source, ("path",), path, errors)
             validate_no_backsteps(source.get("path", ""), f"{path}.path", errors)
             return
+
     validate_storage_source(kind, source, "", path, errors)
     reference = source.get("secretRef")
     if kind in ("cinder", "storageos") and reference is not None and not reference.get("namespace"):
         errors.append(required(f"{path}.secretRef.namespace"))
     if kind == "azureFile" and source.get("secretNamespace") == "":
         errors.append(required(f"{path}.secretNamespace"))
+
     if kind == "glusterfs" and (namespace := source.get("endpointsNamespace")) is not None:
         complaints = (
             dns1123_label(namespace)

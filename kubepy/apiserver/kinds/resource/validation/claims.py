@@ -167,6 +167,7 @@ def validate_binding_conditions(holder: Object, path: str, errors: Errors) -> No
         for index, condition in enumerate(conditions)
         if condition in conditions[:index]
     )
+
     for index, condition in enumerate(failures):
         at = f"{path}.{fields[1]}[{index}]"
         if condition in failures[:index]:
@@ -174,6 +175,7 @@ def validate_binding_conditions(holder: Object, path: str, errors: Errors) -> No
         if condition in conditions:
             detail = "bindingFailureConditions must not overlap with bindingConditions"
             errors.append(invalid_value(at, condition, detail))
+
     for field, other in (fields, fields[::-1]):
         if not holder.get(field) and holder.get(other):
             errors.append(
@@ -225,6 +227,7 @@ def request_names(spec: Object) -> RequestNames:
 
 def validate_request(request: Object, path: str, errors: Errors) -> None:
     validate_label(name_of(request), f"{path}.name", errors)
+
     exactly = request.get("exactly")
     alternatives = request.get("firstAvailable")
     if exactly is None and not alternatives:
@@ -254,9 +257,11 @@ def validate_exact_request(request: Object, path: str, errors: Errors) -> None:
         validate_as(dns1123_subdomain, name, f"{path}.deviceClassName", errors)
     else:
         errors.append(required(f"{path}.deviceClassName"))
+
     validate_items(
         request.get("selectors"), MOST_SELECTORS, validate_selector, f"{path}.selectors", errors
     )
+
     mode = request.get("allocationMode", "")
     count = request.get("count", 0)
     if mode not in ("All", "ExactCount"):
@@ -266,6 +271,7 @@ def validate_exact_request(request: Object, path: str, errors: Errors) -> None:
         errors.append(invalid_value(f"{path}.count", count, detail))
     elif mode == "ExactCount" and count <= 0:
         errors.append(invalid_value(f"{path}.count", count, NOT_POSITIVE))
+
     validate_items(
         request.get("tolerations"), None, _validate_toleration, f"{path}.tolerations", errors
     )
@@ -400,6 +406,7 @@ def validate_claim_status(claim: Object, old: Object, errors: Errors) -> None:
         errors,
         device_key,
     )
+
     if consumers and allocation is None:
         detail = "may not be specified when `allocated` is not set"
         errors.append(forbidden_field("status.reservedFor", detail))
@@ -407,6 +414,7 @@ def validate_claim_status(claim: Object, old: Object, errors: Errors) -> None:
         consumer not in nested_list(old_status, "reservedFor") for consumer in consumers
     ):
         errors.append(forbidden_field("status.reservedFor", DELETED))
+
     if allocation is not None and (old_allocation := old_status.get("allocation")) is not None:
         if not semantically_equal(allocation, old_allocation):
             shown = go_view("*resource.AllocationResult", allocation)
@@ -566,6 +574,7 @@ def validate_class(spec: Object, old: Object | None, errors: Errors) -> None:
         "spec.config",
         errors,
     )
+
     name = spec.get("extendedResourceName")
     if name is not None and not is_extended(name):
         errors.append(

@@ -72,19 +72,23 @@ def validate_slice(spec: Object, old: Object | None, errors: Errors) -> None:
     generation = pool.get("generation", 0)
     if generation < 0:
         errors.append(invalid_value("spec.pool.generation", generation, NEGATIVE_GENERATION))
+
     if old is not None:
         validate_immutable(
             pool.get("name", ""), (old.get("pool") or {}).get("name", ""), "spec.pool.name", errors
         )
         for field in ("driver", "nodeName"):
             validate_immutable(spec.get(field), old.get(field), f"spec.{field}", errors)
+
     validate_nodes(
         spec, "spec", NODES_OF_SLICE, f"{NODES_OF_SLICE}, but multiple fields are set", errors
     )
+
     if spec.get("sharedCounters") is not None and spec.get("devices") is not None:
         errors.append(
             invalid_value("spec", "", "only one of `sharedCounters` or `devices` is allowed")
         )
+
     devices = nested_list(spec, "devices")
     most = 128
     if any(device.get("taints") or device.get("consumesCounters") for device in devices):
@@ -127,6 +131,7 @@ def validate_nodes(holder: Object, path: str, none: str, many: str, errors: Erro
                 else "must not be empty"
             )
             errors.append(invalid_value(f"{path}.nodeName", name, detail))
+
     selector = holder.get("nodeSelector")
     if selector is not None:
         chosen.append("`nodeSelector`")
@@ -141,6 +146,7 @@ def validate_nodes(holder: Object, path: str, none: str, many: str, errors: Erro
                     "must have exactly one node selector term",
                 )
             )
+
     for field in ("allNodes", "perDeviceNodeSelection"):
         flag = holder.get(field)
         if flag is True:
@@ -149,6 +155,7 @@ def validate_nodes(holder: Object, path: str, none: str, many: str, errors: Erro
             errors.append(
                 invalid_value(f"{path}.{field}", flag, "must be either unset or set to true")
             )
+
     if not chosen:
         errors.append(required(path, none))
     elif len(chosen) > 1:
@@ -206,6 +213,7 @@ def validate_capacity(shared: bool, capacity: Object, path: str, errors: Errors)
     policy = capacity.get("requestPolicy")
     if policy is None:
         return
+
     path = f"{path}.requestPolicy"
     values = policy.get("validValues")
     limits = policy.get("validRange")
@@ -277,6 +285,7 @@ def _validate_range(
     if low is None:
         errors.append(required(f"{path}.min", "required when validRange is defined"))
         return
+
     checks = [
         ("min", most < low, low, f"min is larger than capacity value: {most}"),
         ("min", default < low, default, f"default is less than min: {low}"),
@@ -287,6 +296,7 @@ def _validate_range(
             ("max", most < high, high, f"max is larger than capacity value: {most}"),
             ("max", high < default, default, f"default is more than max: {high}"),
         ]
+
     if step is not None:
         checks.append(
             (
@@ -307,6 +317,7 @@ def _validate_range(
             for value in (default, high)
             if value is not None
         ]
+
     errors.extend(
         invalid_value(f"{path}.{field}", str(shown), detail)
         for field, wrong, shown, detail in checks

@@ -37,6 +37,7 @@ def validate_storage_class(storage_class: Object) -> list[FieldError]:
     validate_optional_choice(
         mode, ("Immediate", "WaitForFirstConsumer"), "volumeBindingMode", errors
     )
+
     known_terms: list[dict[str, set[str]]] = []
     for index, term in enumerate(nested_list(storage_class, "allowedTopologies")):
         path = f"allowedTopologies[{index}].matchLabelExpressions"
@@ -61,6 +62,7 @@ def validate_storage_class(storage_class: Object) -> list[FieldError]:
         ):  # upstream: a term without expressions is a duplicate too
             errors.append(duplicate(path, ""))
         known_terms.append(expressions)
+
     return errors
 
 

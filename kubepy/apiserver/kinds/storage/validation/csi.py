@@ -49,6 +49,7 @@ def validate_driver(driver: Object, old: Object | None = None) -> list[FieldErro
     validate_optional_choice(
         spec.get("fsGroupPolicy"), GROUP_POLICIES, "spec.fsGroupPolicy", errors
     )
+
     audiences: set[str] = set()
     for index, request in enumerate(nested_list(spec, "tokenRequests")):
         audience = request.get("audience", "")
@@ -61,6 +62,7 @@ def validate_driver(driver: Object, old: Object | None = None) -> list[FieldErro
             validate_token_lifetime(
                 seconds, f"spec.tokenRequests[{index}].expirationSeconds", errors
             )
+
     errors.extend(
         not_supported("spec.volumeLifecycleModes", mode, LIFECYCLE_MODES)
         for mode in nested_list(spec, "volumeLifecycleModes")
@@ -70,6 +72,7 @@ def validate_driver(driver: Object, old: Object | None = None) -> list[FieldErro
     if period is not None and period < SHORTEST_PERIOD:
         detail = f"must be greater than or equal to {SHORTEST_PERIOD} seconds"
         errors.append(invalid_value("spec.nodeAllocatableUpdatePeriodSeconds", period, detail))
+
     if old is not None:
         for field, shown in (
             ("attachRequired", "attachedRequired"),
@@ -78,6 +81,7 @@ def validate_driver(driver: Object, old: Object | None = None) -> list[FieldErro
             validate_immutable(
                 spec.get(field), old["spec"].get(field), f"spec.{shown}", errors
             )  # upstream's spelling
+
     return errors
 
 
@@ -127,6 +131,7 @@ def validate_node(node: Object, old: Object | None = None) -> list[FieldError]:
             if key in keys[:position]:
                 errors.append(duplicate(driver_path, key))
             validate_as(label_key, key, driver_path, errors)
+
     for old_driver in nested_list(old or {}, "spec", "drivers"):
         for driver in drivers:
             compared, old_compared = (
@@ -140,6 +145,7 @@ def validate_node(node: Object, old: Object | None = None) -> list[FieldError]:
                         "spec.drivers", go_view("*storage.CSINodeDriver", compared), IMMUTABLE
                     )
                 )
+
     return errors
 
 
@@ -194,6 +200,7 @@ def validate_attachment(attachment: Object, old: Object | None = None) -> list[F
     source = spec.get("source") or {}
     if not attacher:
         errors.append(required("spec.attacher"))
+
     name = source.get("persistentVolumeName")
     inline = source.get("inlineVolumeSpec")
     if name is None and inline is None:
@@ -206,7 +213,9 @@ def validate_attachment(attachment: Object, old: Object | None = None) -> list[F
                 "spec.source.persistentVolumeName", "must specify non empty persistentVolumeName"
             )
         )
+
     validate_as(dns1123_subdomain, node, "spec.nodeName", errors)
+
     if old is None:
         validate_csi_driver_name(attacher, "spec.attacher", errors)
         if name is not None:
@@ -215,4 +224,5 @@ def validate_attachment(attachment: Object, old: Object | None = None) -> list[F
         errors.append(
             invalid_value("spec", go_view("storage.VolumeAttachmentSpec", spec), IMMUTABLE)
         )
+
     return errors

@@ -118,6 +118,7 @@ def _validate_common(container: Object, context: PodContext, path: str, errors: 
     validate_choice(
         container.get("imagePullPolicy", ""), PULL_POLICIES, f"{path}.imagePullPolicy", errors
     )
+
     if resources := container.get("resources"):
         validate_resource_requirements(
             resources,
@@ -126,10 +127,12 @@ def _validate_common(container: Object, context: PodContext, path: str, errors: 
             errors,
             allow_indivisible=context.options.allow_indivisible_huge_pages,
         )
+
     if policies := container.get("resizePolicy"):
         _validate_resize_policies(
             policies, context.spec.get("restartPolicy", ""), f"{path}.resizePolicy", errors
         )
+
     if security_context := container.get("securityContext"):
         host_users = context.spec.get("hostUsers") is not False
         validate_security_context(
@@ -206,9 +209,11 @@ def _validate_restart_policy(container: Object, path: str, errors: Errors) -> No
                 f"{path}.restartPolicy", "must specify restartPolicy when restart rules are used"
             )
         )
+
     validate_optional_choice(policy, RESTART_POLICIES, f"{path}.restartPolicy", errors)
     if len(rules) > 20:
         errors.append(too_many(f"{path}.restartPolicyRules", len(rules), 20))
+
     for index, rule in enumerate(rules):
         at = f"{path}.restartPolicyRules[{index}]"
         if rule.get("action", "") not in RESTART_ACTIONS:
@@ -270,6 +275,7 @@ def validate_init_containers(context: PodContext, path: str, errors: Errors) -> 
 def validate_ephemeral_containers(context: PodContext, path: str, errors: Errors) -> None:
     spec = context.spec
     others = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+
     targets = {container.get("name", "") for container in others}
     names = set(targets)
     for index, container in enumerate(spec.get("ephemeralContainers") or ()):
@@ -362,6 +368,7 @@ def _validate_handler(
     if not present:
         errors.append(required(path, "must specify a handler type"))
         return
+
     action = handler[present[0]]
     at = f"{path}.{present[0]}"
     match present[0]:
@@ -391,6 +398,7 @@ def _validate_handler(
                     f"({grace_period})"
                 )
                 errors.append(invalid_value(at, seconds, detail))
+
     for kind in present[1:]:
         errors.append(forbidden_field(f"{path}.{kind}", "may not specify more than 1 handler type"))
 
@@ -407,20 +415,24 @@ def validate_pod_resources(spec: Object, claim_names: list[str], path: str, erro
     if (spec.get("os") or {}).get("name") == "windows":
         errors.append(forbidden_field(path, "may not be set for a windows pod"))
         return
+
     if resources.get("claims") is not None:
         errors.append(
             forbidden_field(f"{path}.claims", "claims may not be set for Resources at pod-level")
         )
+
     validate_resource_requirements(
         resources, claim_names, path, errors, validate_name=validate_pod_resource_name
     )
     pod_requests = resources.get("requests") or {}
     pod_limits = resources.get("limits") or {}
+
     for name, total in aggregate(spec, "requests").items():
         pod_request = pod_requests.get(name)
         if pod_request is not None and total > Quantity.parse(pod_request):
             detail = f"must be greater than or equal to aggregate container requests of {total}"
             errors.append(invalid_value(f"{path}.requests[{name}]", pod_request, detail))
+
     for name, total in aggregate(spec, "limits").items():
         pod_limit = pod_limits.get(name)
         if not is_huge_page(name) or pod_limit is None:
@@ -428,6 +440,7 @@ def validate_pod_resources(spec: Object, claim_names: list[str], path: str, erro
         if total > Quantity.parse(pod_limit):
             detail = f"must be greater than or equal to aggregate container limits of {total}"
             errors.append(invalid_value(f"{path}.limits[{name}]", pod_limit, detail))
+
     for index, container in enumerate(spec.get("containers") or ()):
         limits = nested_map(container, "resources", "limits")
         for name, limit in sorted(limits.items()):
@@ -454,6 +467,7 @@ def validate_mounts_and_devices(
         return
     device_paths = {device.get("name", ""): device.get("devicePath", "") for device in devices}
     mount_paths = {mount.get("name", ""): mount.get("mountPath", "") for mount in mounts}
+
     targets: set[str] = set()
     for index, mount in enumerate(mounts):
         at = f"{path}.volumeMounts[{index}]"
@@ -476,6 +490,7 @@ def validate_mounts_and_devices(
             detail = "must not already exist as a path in volumeDevices"
             errors.append(invalid_value(f"{at}.mountPath", target, detail))
         _validate_mount_options(mount, container, index, f"{path}.volumeMounts", errors)
+
     _validate_devices(devices, mount_paths, volumes, f"{path}.volumeDevices", errors)
 
 
@@ -525,11 +540,13 @@ def _validate_mount_options(
     expression = mount.get("subPathExpr")
     if sub_path:
         validate_local_descending_path(sub_path, f"{path}.subPath", errors)
+
     if expression:
         if sub_path:
             detail = "subPathExpr and subPath are mutually exclusive"
             errors.append(invalid_value(f"{path}[{index}].subPathExpr", expression, detail))
         validate_local_descending_path(expression, f"{path}.subPathExpr", errors)
+
     if mount.get("mountPropagation") is not None:
         propagation = mount["mountPropagation"]
         if propagation not in PROPAGATIONS:
@@ -538,6 +555,7 @@ def _validate_mount_options(
         if propagation == "Bidirectional" and not privileged:
             detail = "Bidirectional mount propagation is available only to privileged containers"
             errors.append(forbidden_field(f"{path}.mountPropagation", detail))
+
     if mount.get("recursiveReadOnly") is not None:
         mode = mount["recursiveReadOnly"]
         if mode not in RECURSIVE_READ_ONLY:

@@ -130,11 +130,13 @@ def validate_field_selector(
         if not selector.get(name):
             errors.append(required(f"{path}.{name}"))
             return
+
     label = selector["fieldPath"]
     base, bracket, rest = label.partition("['")  # ``metadata.labels['a']``
     subscript = None
     if bracket and base and label.endswith("']"):
         subscript = rest[:-2]
+
     base = label if subscript is None else base
     detail = ""
     if selector["apiVersion"] != "v1":
@@ -143,6 +145,7 @@ def validate_field_selector(
         detail = f"field label does not support subscript: {label}"
     elif subscript is None and label not in KNOWN_FIELDS:
         detail = printable(f"field label not supported: {label}")
+
     if detail:
         errors.append(
             invalid_value(f"{path}.fieldPath", label, f"error converting fieldPath: {detail}")

@@ -54,11 +54,13 @@ def options_for_update(
     spread_errors: list[Any] = []
     for constraint in old_spec.get("topologySpreadConstraints") or ():
         validate_label_selector(constraint.get("labelSelector"), "", spread_errors)
+
     token_errors: list[Any] = []
     for volume in old_spec.get("volumes") or ():
         for source in nested_list(volume, "projected", "sources"):
             if token := source.get("serviceAccountToken"):
                 validate_local_non_reserved_path(token.get("path", ""), "", token_errors)
+
     return PodOptions(
         resource_is_pod=resource_is_pod,
         allow_invalid_deletion_cost=not is_deletion_cost(old_metadata.get("annotations")),

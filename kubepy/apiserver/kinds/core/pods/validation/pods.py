@@ -81,10 +81,12 @@ def validate_pod_update(pod: Object, old: Object) -> list[FieldError]:
             if not container.get("image"):
                 errors.append(required(f"spec.{field}[{index}].image"))
             validate_image_padding(container, f"spec.{field}[{index}]", errors)
+
     if deadline_errors := _deadline_errors(spec, old_spec):
         errors += deadline_errors
         if spec.get("activeDeadlineSeconds") is not None:
             return errors
+
     tolerations = spec.get("tolerations") or []
     old_tolerations = old_spec.get("tolerations") or []
     if tolerations != old_tolerations:
@@ -95,11 +97,13 @@ def validate_pod_update(pod: Object, old: Object) -> list[FieldError]:
             errors.append(forbidden_field("spec.tolerations", detail))
         else:
             validate_tolerations(tolerations, "spec.tolerations", errors)
+
     old_gates = {gate.get("name") for gate in old_spec.get("schedulingGates") or ()}
     for index, gate in enumerate(spec.get("schedulingGates") or ()):
         if gate.get("name") not in old_gates:
             detail = f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
             errors.append(forbidden_field(f"spec.schedulingGates[{index}].name", detail))
+
     # Give all fields that may change their old values; any difference that remains is forbidden.
     if not semantically_equal(spec, old_spec):
         compared_spec = _with_old_mutable_fields(spec, old_spec)
@@ -109,6 +113,7 @@ def validate_pod_update(pod: Object, old: Object) -> list[FieldError]:
             difference = go_diff("core.PodSpec", old_spec, compared_spec)
             detail = f"pod updates may not change fields other than {UPDATABLE}\n{difference}"
             errors.append(forbidden_field("spec", detail))
+
     return errors
 
 
@@ -194,6 +199,7 @@ def _validate_gated_scheduling(spec: Object, old_spec: Object, errors: Errors) -
     old_affinity = old_spec.get("affinity") or {}
     if semantically_equal(new_affinity.get("nodeAffinity"), old_affinity.get("nodeAffinity")):
         return
+
     at = f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms"
     old_terms = nested_list(old_affinity, "nodeAffinity", REQUIRED, "nodeSelectorTerms")
     new_terms = nested_list(new_affinity, "nodeAffinity", REQUIRED, "nodeSelectorTerms")
@@ -209,8 +215,10 @@ def _validate_gated_scheduling(spec: Object, old_spec: Object, errors: Errors) -
                         f"{at}[{index}]", go_view("core.NodeSelectorTerm", new_term), detail
                     )
                 )
+
     restored = dict(new_affinity)
     _copy_field(restored, old_affinity, "nodeAffinity")
+
     if restored or old_spec.get("affinity") is not None:
         spec["affinity"] = restored
     else:

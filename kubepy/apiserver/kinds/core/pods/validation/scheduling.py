@@ -57,6 +57,7 @@ def _is_plain(key: str, operator: str, value: str, effect: str, has_seconds: boo
 def _validate_toleration(toleration: Object, path: str, errors: Errors) -> None:
     key = toleration.get("key", "")
     effect = toleration.get("effect", "")
+
     operator = toleration.get("operator", "")
     if key:
         validate_label_name(key, f"{path}.key", errors)
@@ -66,9 +67,11 @@ def _validate_toleration(toleration: Object, path: str, errors: Errors) -> None:
             'all keys"'
         )
         errors.append(invalid_value(f"{path}.operator", operator, detail))
+
     if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
         detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
         errors.append(invalid_value(f"{path}.effect", effect, detail))
+
     value = toleration.get("value", "")
     match operator:
         case "Equal" | "":
@@ -84,6 +87,7 @@ def _validate_toleration(toleration: Object, path: str, errors: Errors) -> None:
             )
         case _:
             errors.append(not_supported(f"{path}.operator", operator, ("Equal", "Exists")))
+
     if effect:
         validate_optional_choice(effect, TAINT_EFFECTS, f"{path}.effect", errors)
 
@@ -176,6 +180,7 @@ def validate_node_selector_term(
         validate_label_name(expression.get("key", ""), f"{at}.key", errors)
         if not allow_invalid_values:
             validate_label_values(expression.get("values"), f"{at}.values", errors)
+
     for index, expression in enumerate(term.get("matchFields") or ()):
         at = f"{path}.matchFields[{index}]"
         operator = expression.get("operator", "")
@@ -224,6 +229,7 @@ def validate_match_label_keys(term: Object, path: str, errors: Errors) -> None:
     mismatch = term.get("mismatchLabelKeys") or []
     if not match and not mismatch:
         return
+
     selector = term.get("labelSelector")
     for field, keys in (("matchLabelKeys", match), ("mismatchLabelKeys", mismatch)):
         if keys and selector is None:
@@ -235,6 +241,7 @@ def validate_match_label_keys(term: Object, path: str, errors: Errors) -> None:
             continue
         for position, name in enumerate(keys):
             validate_label_name(name, f"{path}.{field}[{position}]", errors)
+
     if selector is not None:
         # At creation the server adds the keys to the selector as expressions: only a second mention
         # is wrong.
@@ -245,6 +252,7 @@ def validate_match_label_keys(term: Object, path: str, errors: Errors) -> None:
                 detail = "exists in both matchLabelKeys and labelSelector"
                 errors.append(invalid_value(f"{path}[{match.index(key)}]", key, detail))
             mentioned.add(key)
+
     for index, key in enumerate(match):
         if key in mismatch:
             detail = "exists in both matchLabelKeys and mismatchLabelKeys"

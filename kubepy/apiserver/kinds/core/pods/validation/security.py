@@ -40,13 +40,16 @@ def validate_security_context(
     """Validate the security context of a container."""
     for field in ("runAsUser", "runAsGroup"):
         _validate_id(context.get(field), f"{path}.{field}", errors)
+
     mount = context.get("procMount")
     if mount is not None:
         validate_optional_choice(mount, ("Default", "Unmasked"), f"{path}.procMount", errors)
         if host_users and mount == "Unmasked":
             detail = "`hostUsers` must be false to use `Unmasked`"
             errors.append(invalid_value(f"{path}.procMount", mount, detail))
+
     validate_seccomp_profile(context.get("seccompProfile"), f"{path}.seccompProfile", errors)
+
     if context.get("allowPrivilegeEscalation") is False:
         if context.get("privileged"):
             detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
@@ -57,6 +60,7 @@ def validate_security_context(
                 "CAP_SYS_ADMIN"
             )
             errors.append(invalid_value(path, go_view("core.SecurityContext", context), detail))
+
     validate_windows_options(context.get("windowsOptions"), f"{path}.windowsOptions", errors)
     validate_app_armor_profile(context.get("appArmorProfile"), f"{path}.appArmorProfile", errors)
 
@@ -76,12 +80,14 @@ def validate_pod_security_context(
         if spec.get("shareProcessNamespace") and spec.get("hostPID"):
             _validate_shared_processes(path, errors)
         return
+
     for field in ("fsGroup", "runAsUser", "runAsGroup"):
         _validate_id(context.get(field), f"{path}.{field}", errors)
     for index, group in enumerate(context.get("supplementalGroups") or ()):
         _validate_id(group, f"{path}.supplementalGroups[{index}]", errors)
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         _validate_shared_processes(path, errors)
+
     if sysctls := context.get("sysctls"):
         names = [sysctl.get("name", "") for sysctl in sysctls]
         for index, name in enumerate(names):
@@ -95,6 +101,7 @@ def validate_pod_security_context(
                 errors.append(duplicate(at, name))
             if not allow_namespaced_sysctls and (detail := host_sysctl_complaint(name, spec)):
                 errors.append(invalid_value(at, name, detail))
+
     validate_optional_choice(
         context.get("fsGroupChangePolicy"),
         ("Always", "OnRootMismatch"),
@@ -144,10 +151,12 @@ def validate_seccomp_profile(profile: Object | None, path: str, errors: Errors) 
         return
     kind = profile.get("type", "")
     local = profile.get("localhostProfile")
+
     if not kind:
         errors.append(required(f"{path}.type", "type is required when seccompProfile is set"))
     elif kind not in PROFILE_TYPES:
         errors.append(not_supported(f"{path}.type", kind, PROFILE_TYPES))
+
     if kind != "Localhost":
         if local is not None:
             detail = "can only be set when seccomp type is Localhost"
@@ -167,6 +176,7 @@ def validate_seccomp_profile(profile: Object | None, path: str, errors: Errors) 
 def validate_app_armor_profile(profile: Object | None, path: str, errors: Errors) -> None:
     if profile is None:
         return
+
     kind = profile.get("type", "")
     local = profile.get("localhostProfile")
     if not kind:
@@ -195,6 +205,7 @@ def validate_windows_options(options: Object | None, path: str, errors: Errors) 
     name = options.get("gmsaCredentialSpecName")
     if name is not None:
         validate_as(dns1123_subdomain, name, f"{path}.gmsaCredentialSpecName", errors)
+
     spec = options.get("gmsaCredentialSpec")
     if spec is not None:
         if not spec:
@@ -213,6 +224,7 @@ def validate_windows_options(options: Object | None, path: str, errors: Errors) 
                     "gmsaCredentialSpec size must be under 64 KiB",
                 )
             )
+
     user = options.get("runAsUserName")
     if user is not None:
         validate_as(windows_user_name, user, f"{path}.runAsUserName", errors)
@@ -230,20 +242,25 @@ def windows_user_name(name: str) -> list[str]:
     complaints = []
     if backslash and len(domain) >= 256:
         complaints.append("runAsUserName's Domain length must be under 256 characters")
+
     if backslash and not (
         re.fullmatch(NET_BIOS, domain) or re.fullmatch(rf"{DNS_LABEL}(?:\.{DNS_LABEL})*", domain)
     ):
         complaints.append("runAsUserName's Domain doesn't match the NetBios nor the DNS format")
+
     if not user:
         complaints.append("runAsUserName's User cannot be empty")
     elif len(user) > 104:
         complaints.append("runAsUserName's User length must not be longer than 104 characters")
+
     if re.fullmatch(r"[\. ]+", user):
         complaints.append("runAsUserName's User cannot contain only periods or spaces")
+
     if re.search(r'["/\\:;|=,+*?<>@\[\]]', user):
         complaints.append(
             "runAsUserName's User cannot contain the following characters: \"/\\:;|=,+*?<>@[]"
         )
+
     return complaints
 
 
@@ -264,12 +281,14 @@ def validate_host_process(spec: Object, path: str, errors: Errors) -> None:
                 invalid_value(f"{at}.securityContext.windowsOptions.hostProcess", own, detail)
             )
         running += bool(of_pod if own is None else own)
+
     if running and running != len(containers):
         detail = (
             "If pod contains any hostProcess containers then all containers must be "
             "HostProcess containers"
         )
         errors.append(invalid_value(path, "", detail))
+
     if running and not spec.get("hostNetwork"):
         detail = "hostNetwork must be true if pod contains any hostProcess containers"
         errors.append(invalid_value(f"{path}.hostNetwork", False, detail))

@@ -89,6 +89,7 @@ def validate_pod_spec(
         validate_resource_requirements({"limits": overhead}, [], f"{path}.overhead", errors)
     if spec.get("os") is not None:
         security.validate_os(spec, path, errors)
+
     for container, at in containers_with_paths(spec, path):
         if container.get("env"):
             volumes_by_name = {volume.get("name", ""): volume for volume in volumes or ()}
@@ -160,15 +161,18 @@ def _validate_placement(spec: Object, options: PodOptions, path: str, errors: Er
     for index, gate in enumerate(spec.get("readinessGates") or ()):
         condition = gate.get("conditionType", "")
         validate_as(label_key, condition, f"{path}.readinessGates[{index}].conditionType", errors)
+
     gate_names = [gate.get("name", "") for gate in spec.get("schedulingGates") or ()]
     for index, name in enumerate(gate_names):
         validate_as(label_key, name, f"{path}.schedulingGates[{index}]", errors)
         if name in gate_names[:index]:
             errors.append(duplicate(f"{path}.schedulingGates[{index}]", name))
+
     if constraints := spec.get("topologySpreadConstraints"):
         scheduling.validate_topology_spread(
             constraints, options, f"{path}.topologySpreadConstraints", errors
         )
+
     security.validate_host_process(spec, path, errors)
     if spec.get("hostUsers") is False:
         _validate_user_namespace(spec, options, path, errors)
@@ -212,28 +216,35 @@ def _validate_dns_config(spec: Object, path: str, errors: Errors) -> None:
             detail = "must provide at least one DNS nameserver when `dnsPolicy` is None"
             errors.append(required(f"{path}.nameservers", detail))
         return
+
     config = config or {}
+
     servers = config.get("nameservers") or []
     if len(servers) > 3:
         errors.append(
             invalid_value(f"{path}.nameservers", servers, "must not have more than 3 nameservers")
         )
+
     for position, server in enumerate(servers):
         validate_ip(server, f"{path}.nameservers[{position}]", errors)
+
     searches = config.get("searches") or []
     if len(searches) > 32:
         errors.append(
             invalid_value(f"{path}.searches", searches, "must not have more than 32 search paths")
         )
+
     if len(" ".join(searches).encode()) > 2048:
         detail = "must not have more than 2048 characters (including spaces) in the search list"
         errors.append(invalid_value(f"{path}.searches", searches, detail))
+
     for index, search in enumerate(searches):
         if search != ".":
             name = search.removesuffix(".")
             validate_as(
                 dns1123_subdomain_with_underscore, name, f"{path}.searches[{index}]", errors
             )
+
     for index, option in enumerate(config.get("options") or ()):
         if not option.get("name"):
             errors.append(required(f"{path}.options[{index}]", "must not be empty"))
@@ -251,6 +262,7 @@ def _validate_names(spec: Object, path: str, errors: Errors) -> None:
             validate_as(dns1123_label, name, f"{path}.{field}", errors)
     if tolerations := spec.get("tolerations"):
         scheduling.validate_tolerations(tolerations, f"{path}.tolerations", errors)
+
     for index, alias in enumerate(spec.get("hostAliases") or ()):
         validate_ip(alias.get("ip", ""), f"{path}.hostAliases[{index}].ip", errors)
         for position, name in enumerate(alias.get("hostnames") or ()):
@@ -260,6 +272,7 @@ def _validate_names(spec: Object, path: str, errors: Errors) -> None:
                 f"{path}.hostAliases[{index}].hostnames[{position}]",
                 errors,
             )
+
     if name := spec.get("priorityClassName"):
         validate_as(_subdomain, name, f"{path}.priorityClassName", errors)
     name = spec.get("runtimeClassName")
@@ -346,15 +359,18 @@ def validate_pod_annotations(
     if MIRROR in annotations and not spec.get("nodeName"):
         detail = "must set spec.nodeName if mirror pod annotation is set"
         errors.append(invalid_value(f"{path}[{MIRROR}]", annotations[MIRROR], detail))
+
     if not options.allow_invalid_deletion_cost and not is_deletion_cost(dict(annotations)):
         errors.append(
             invalid_value(
                 f"{path}[{DELETION_COST}]", annotations[DELETION_COST], "must be a 32bit integer"
             )
         )
+
     for key, profile in sorted(annotations.items()):
         if key == SECCOMP_POD or key.startswith(SECCOMP_CONTAINER):
             _validate_seccomp_annotation(profile, f"{path}.{key}", errors)
+
     for key, profile in sorted(annotations.items()):
         if key.startswith(APP_ARMOR):
             container_name = key.removeprefix(APP_ARMOR)
@@ -395,6 +411,7 @@ def validate_profiles_match(
             f"{path}.securityContext.seccompProfile",
         )
     )
+
     containers = [
         (container, at, container.get("securityContext") or {})
         for container, at in containers_with_paths(spec, path)
@@ -409,8 +426,10 @@ def validate_profiles_match(
                 f"{at}.securityContext.seccompProfile",
             )
         )
+
     if (spec.get("os") or {}).get("name") == "windows":
         return
+
     for container, at, context in containers:
         annotation = annotations.get(APP_ARMOR + container.get("name", ""))
         profile = context.get("appArmorProfile") or pod_context.get("appArmorProfile")
@@ -424,6 +443,7 @@ def _contradiction(
 ) -> list[FieldError]:
     if annotation is None or profile is None:
         return []
+
     match profile.get("type"):
         case "Unconfined":
             same = annotation == "unconfined"
@@ -442,6 +462,7 @@ def _contradiction(
                 ]
         case _:
             same = True
+
     if same:
         return []
     return [forbidden_field(f"{path}.type", f"{name} {MUST_MATCH}")]

@@ -51,10 +51,12 @@ def validate_pod_status_update(pod: Object, old: Object) -> list[FieldError]:
     errors: Errors = []
     status = status_of(pod)
     old_status = status_of(old)
+
     if annotations_of(pod) != annotations_of(old):
         validate_annotation_changes(
             annotations_of(pod), annotations_of(old), "metadata.annotations", errors
         )
+
     _validate_conditions(status, errors)
     node = status.get("nominatedNodeName", "")
     if node and node != old_status.get("nominatedNodeName", ""):
@@ -64,18 +66,22 @@ def validate_pod_status_update(pod: Object, old: Object) -> list[FieldError]:
         errors.append(invalid_value("status.observedGeneration", generation, NOT_AN_INTEGER))
     if status.get("qosClass", "") != old_status.get("qosClass", ""):
         errors.append(invalid_value("status.qosClass", status.get("qosClass", ""), IMMUTABLE))
+
     for field, containers in STATUS_LISTS:
         if old_statuses := old_status.get(field):
             errors.extend(
                 _restarts(status.get(field) or (), old_statuses, old["spec"], containers, field)
             )
+
     if claims := status.get("resourceClaimStatuses"):
         _validate_claim_statuses(claims, pod["spec"], errors)
     _validate_addresses(status, old_status, "podIPs", "core.PodIP", errors)
+
     if status.get("hostIPs"):
         first = status["hostIPs"][0].get("ip", "")
         if status.get("hostIP", "") != first:
             errors.append(invalid_value("status.hostIPs[0].ip", first, "must be equal to `hostIP`"))
+
     _validate_addresses(status, old_status, "hostIPs", "core.HostIP", errors)
     present = [
         (statuses, field, containers)
@@ -84,11 +90,13 @@ def validate_pod_status_update(pod: Object, old: Object) -> list[FieldError]:
     ]
     for statuses, field, _ in present:
         _validate_users(statuses, pod["spec"], f"status.{field}", errors)
+
     for statuses, field, containers in present:
         containers_of_field = {
             container.get("name"): container for container in pod["spec"].get(containers) or ()
         }
         errors.extend(_validate_allocations(statuses, containers_of_field, f"status.{field}"))
+
     return errors
 
 
@@ -129,6 +137,7 @@ def _restarts(
     }
     if containers and _could_restart_all(spec):
         return
+
     by_name = {
         container.get("name"): container for container in reversed(spec.get(containers) or ())
     }
@@ -281,12 +290,15 @@ def validate_pod_resize(pod: Object, old: Object) -> list[FieldError]:
         return [forbidden_field(WHOLE_OBJECT, "static pods cannot be resized")]
     if (old["spec"].get("os") or {}).get("name") == "windows":
         return [forbidden_field(WHOLE_OBJECT, "windows pods cannot be resized")]
+
     if qos_class(pod) != qos_class(old):
         shown = status_of(old).get("qosClass", "")
         errors.append(
             invalid_value("spec", shown, "Pod QOS Class may not change as a result of resizing")
         )
+
     errors += _pod_level_changes(pod["spec"].get("resources"), old["spec"].get("resources"))
+
     sidecars = [
         pair
         for pair in _pairs(pod, old, "initContainers")
@@ -302,6 +314,7 @@ def validate_pod_resize(pod: Object, old: Object) -> list[FieldError]:
                         f"{path}.resources.{field}", f"resource {field} cannot be removed"
                     )
                 )
+
     return [*errors, *_other_changes(pod, old)]
 
 

@@ -113,6 +113,7 @@ def validate_volumes(
         if claim in ephemeral_claims:
             detail = "must not reference a PVC that gets created for an ephemeral volume"
             errors.append(invalid_value(f"{at}.persistentVolumeClaim.claimName", claim, detail))
+
     return valid
 
 
@@ -123,6 +124,7 @@ def _validate_source(
     if not kinds:
         errors.append(required(path, "must specify a volume type"))
         return
+
     kind = kinds[0]
     source = volume[kind]
     source_path = f"{path}.{SOURCES[kind] or kind}"
@@ -158,9 +160,11 @@ def _validate_source(
             volumesources_validation.validate_storage_source(
                 kind, source, volume.get("name", ""), source_path, errors
             )
+
     for second in kinds[1:]:
         at = f"{path}.{SECOND_SOURCE_NAMES.get(second, second)}"
         errors.append(forbidden_field(at, "may not specify more than 1 volume type"))
+
     if kind == "ephemeral" and pod_name and volume.get("name"):
         claim = f"{pod_name}-{volume['name']}"
         for complaint in dns1123_subdomain(claim):
@@ -265,11 +269,13 @@ def _validate_projection(
             for index, entry in enumerate(source.get("items") or ()):
                 _validate_key_to_path(entry, f"{at}.{kind}.items[{index}]", errors)
                 _reserve_path(entry.get("path", ""), source.get("name", ""), paths, path, errors)
+
     source = projection.get("downwardAPI")
     if source is not None:
         for item in source.get("items") or ():
             _validate_downward_file(item, f"{at}.downwardAPI", errors)
             _reserve_path(item.get("path", ""), item.get("path", ""), paths, path, errors)
+
     source = projection.get("serviceAccountToken")
     if source is not None:
         # Upstream's error has the token's path without its source: ``projected.path``.

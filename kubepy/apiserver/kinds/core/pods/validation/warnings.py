@@ -95,11 +95,13 @@ def _warnings(
         yield from _volume_warnings(spec["volumes"], f"{path}.volumes")
     yield from _duplicate_warnings(spec, path)
     yield from _amount_warnings(spec.get("overhead"), f"{path}.overhead")
+
     if (
         SECCOMP_POD in annotations
         and (spec.get("securityContext") or {}).get("seccompProfile") is None
     ):
         yield _use_seccomp_field(SECCOMP_POD, prefix)
+
     for container, at in containers_with_paths(spec, path):
         if annotations:
             yield from _profile_warnings(
@@ -109,6 +111,7 @@ def _warnings(
             yield from _resource_warnings(resources, f"{at}.resources")
         if len(container.get("env") or ()) > 1:
             yield from _env_warnings(container["env"], f"{at}.env")
+
     yield from _port_warnings(spec, path)
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
         detail = "must be >= 0; negative values are invalid and will be treated as 1"
@@ -156,6 +159,7 @@ def _scheduling_warnings(spec: Object, path: str) -> Iterator[str]:
     for index, preferred in enumerate(node_affinity.get(PREFERRED) or ()):
         at = f"{path}.affinity.nodeAffinity.{PREFERRED}[{index}].preference"
         yield from node_term_warnings(preferred.get("preference") or {}, at, check_values=True)
+
     for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
         at = f"{path}.topologySpreadConstraints[{index}]"
         key = constraint.get("topologyKey", "")
@@ -283,6 +287,7 @@ def _port_warnings(spec: Object, path: str) -> Iterator[str]:
     for container, at in containers_with_paths(spec, path):
         for index, port in enumerate(container.get("ports") or ()):
             ports.append((port, f"{at}.ports[{index}]"))
+
     earlier: dict[tuple[int, str], list[tuple[Object, str]]] = {}
     for port, at in ports:
         if port.get("hostIP") and not port.get("hostPort"):
@@ -297,6 +302,7 @@ def _port_warnings(spec: Object, path: str) -> Iterator[str]:
             if conflict := _conflict(port, other):
                 yield f"{at}: {conflict} port definition with {other_at}"
         same.append((port, at))
+
     names: dict[str, str] = {}
     for port, at in ports:
         name = port.get("name", "")

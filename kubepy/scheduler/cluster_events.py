@@ -79,10 +79,10 @@ def _with_room(pod: AnyObject | None) -> Pod | None:
 
 
 def _takes_room(pod: AnyObject) -> bool:
-    nominated = (pod.get("status") or {}).get("nominatedNodeName")
-    if not node_name(pod) or nominated:
+    status = pod.get("status") or {}
+    if is_pod_terminal(pod):
         return False
-    return not is_pod_terminal(pod)
+    return bool(node_name(pod) or status.get("nominatedNodeName"))
 
 
 def _pod_actions(old: Pod | None, new: Pod | None) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""What kubepy gives a new cluster: Ready nodes, and simulated storage.
+"""The furniture of a new cluster: Ready nodes, and simulated storage.
 
 On the command line they come together: where the user brings the nodes, the storage is the user's
 too, and the cluster is as empty as that of a control plane alone.

@@ -58,8 +58,8 @@ READ_WRITES, WAIT_WRITES = 20_000, 300_000
 
 
 class WriteBudget:
-    """How many objects the controllers may still write without a moment in which nothing is left
-    to do."""
+    """The number of objects that the controllers may write without a moment in which nothing is
+    left to do."""
 
     def __init__(self, most: float) -> None:
         self._most = most
@@ -76,7 +76,7 @@ class WriteBudget:
 
 
 class FailedBatches:
-    """Batches that have failed, and for what reason.
+    """The numbers of batches in a row that have failed, by reason.
 
     :ivar conflicts: how many in a row: another program wrote to the folder meanwhile.
     :ivar is_short_of_room: the disk was full: until all is done a batch is one sync, as what that

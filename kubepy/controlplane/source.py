@@ -42,7 +42,7 @@ class ListWatch(NamedTuple):
 
 
 class Freshness:
-    """How old the last look at all files may be: as old as a run that began a moment ago.
+    """The age that the last look at all files may have: that of a run that began a moment ago.
 
     :ivar command_begun: when the command that runs the manager began (``time.monotonic``).
     """
@@ -73,7 +73,7 @@ class Freshness:
 
 
 class Revisions(NamedTuple):
-    """How far a source has come.
+    """The revisions up to which a source has come.
 
     :ivar read: changes up to it have been delivered, or are in the inbox.
     :ivar delivered: changes up to it have been delivered.

@@ -23,7 +23,7 @@ LISTEN_SECONDS = 0.2  # how long it listens for changes before it looks whether 
 
 
 class Horizon(NamedTuple):
-    """How far time goes on while the controllers work.
+    """The end up to which time goes on while the controllers work.
 
     :param until: the moment at which it stands in the end; None: there is no limit.
     :param settled: it stops where nothing falls due within so many seconds but what repeats; None:

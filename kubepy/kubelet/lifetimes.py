@@ -1,4 +1,4 @@
-"""How a pod lives by its annotations: what becomes of each run of its containers, and how long each
+"""A pod's life by its annotations: what becomes of each run of its containers, how long each
 thing takes.
 
 The pods of Jobs end by themselves, and those that wait for a client; all others only where an

@@ -63,7 +63,7 @@ class RunChange(NamedTuple):
 
 
 class ContainerRun(NamedTuple):
-    """What the status of a pod says of its containers: the first one that is not kept from starting
+    """The containers of a pod as its status has them: the first one that is not kept from starting
     stands for all.
 
     :param lifetime: that of the containers, or of the init container that has not completed.

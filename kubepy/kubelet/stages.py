@@ -164,7 +164,7 @@ class PodOnNode(NamedTuple):
 
     @property
     def stops(self) -> datetime | None:
-        """When the containers of a pod that is being deleted have stopped; None: nothing but a hand
+        """The end of the containers of a pod that is being deleted; None: only a hand
         removes it."""
         only_finalizers_hold_it = self.pod["metadata"].get("deletionGracePeriodSeconds") == 0
         if only_finalizers_hold_it or annotations_of(self.pod).get(TERMINATION) == "stuck":
@@ -268,7 +268,7 @@ STAGES = (
 
 
 class StepDue(NamedTuple):
-    """When the next step of a pod is due.
+    """The moment at which the next step of a pod is due.
 
     :param repeats: the like of it happens again and again, for ever.
     """

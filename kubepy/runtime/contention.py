@@ -80,7 +80,7 @@ class Contest(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What happens, for a reader: both controllers, and what each does to what."""
+        """Say for a reader what happens: both controllers, and what each does to what."""
         if self.interval:
             return (
                 f"two controllers undo each other's work on {self.subject.place} without end, "
@@ -102,7 +102,7 @@ class Contest(NamedTuple):
 
     @property
     def deeds(self) -> str:
-        """What each of the two does."""
+        """Say what each of the two does."""
         return (
             f"{_named(self.maker, self.subject)} {self.work}, "
             f"{_named(self.undoer, self.subject)} {self.undoing}"
@@ -285,9 +285,10 @@ class Contention:
     def _note_deletion(self, key: Key, old: Object) -> None:
         """Forget an object that has gone, and its pods unless some were undone."""
         self._specs.pop(key, None)
-        pods = self._owners.get(uid_of(old))
+        uid = uid_of(old)
+        pods = self._owners.get(uid)
         if pods is not None and not pods.undone:
-            del self._owners[uid_of(old)]
+            del self._owners[uid]
 
     def change_outside(self) -> None:
         """Let all makers go on: somebody else than a controller has changed something."""
@@ -499,22 +500,24 @@ def _end_of(pod: AnyObject | None) -> str:
     """Return what was done to a pod, as a predicate."""
     if pod is None or is_being_deleted(pod):
         return "deletes them"
-    reason = (pod.get("status") or {}).get("reason")
-    return f"ends them: {phase_of(pod)}" + (f", {reason}" if reason else "")
+    status = pod.get("status") or {}
+    end = f"ends them: {phase_of(pod)}"
+    if status.get("reason"):
+        end += f", {status['reason']}"
+    return end
 
 
 def first_difference(old: Any, new: Any, path: str = "spec") -> tuple[str, Any, Any]:
     """Return the first field in which two specs differ, and its values."""
     if isinstance(old, dict) and isinstance(new, dict):
         for name in sorted({*old, *new}):
-            if old.get(name) != new.get(name):
-                return first_difference(
-                    old.get(name),
-                    new.get(name),
-                    f"{path}.{name}",
-                )
+            before = old.get(name)
+            after = new.get(name)
+            if before != after:
+                return first_difference(before, after, f"{path}.{name}")
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        for index, (before, after) in enumerate(zip(old, new, strict=True)):
+        for index, before in enumerate(old):
+            after = new[index]
             if before != after:
                 return first_difference(before, after, f"{path}[{index}]")
     return path, _shown(old), _shown(new)

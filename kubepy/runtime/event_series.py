@@ -113,13 +113,12 @@ class SeriesRecorder:
     def _load_stored(self, transaction: RequestTransaction, namespace: str, name: str) -> None:
         """Read the events about an object that earlier processes have recorded."""
         stored = self._stored.take(self._client, transaction, namespace, name)
-        own = (event for event in stored if event.get("reportingInstance") == self._instance)
+        own = [event for event in stored if event.get("reportingInstance") == self._instance]
         for event in sorted(own, key=_last_time):
             key = _isomorphism(event)
             last = parse_time(_last_time(event))
-            self._recorded[key] = _Recorded(
-                name_of(event), max(last, self._series.get(key, last)), "series" in event
-            )
+            latest = max(last, self._series.get(key, last))
+            self._recorded[key] = _Recorded(name_of(event), latest, "series" in event)
 
     def remember(self, now: datetime) -> Any:
         """Return when the series that go on were last observed, as JSON; None for none."""

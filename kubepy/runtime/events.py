@@ -274,11 +274,13 @@ class Correlator:
         event, self._key = self._aggregate(event, now)
         name = self._observe(event, now)
         subject = _subject(event)
-        tokens = self._allowances.get(subject, _Allowance(BURST, now)).tokens_at(now)
-        self._allowances[subject] = _Allowance(tokens - 1 if tokens >= 1 else tokens, now)
-        if tokens >= 1:
-            return EventDecision(event, name)
-        return None
+        allowance = self._allowances.get(subject, _Allowance(BURST, now))
+        tokens = allowance.tokens_at(now)
+        if tokens < 1:
+            self._allowances[subject] = _Allowance(tokens, now)
+            return None
+        self._allowances[subject] = _Allowance(tokens - 1, now)
+        return EventDecision(event, name)
 
     def set_name(self, event: Object) -> None:
         """Note the name under which the event of the last decision was stored."""
@@ -383,8 +385,10 @@ class Correlator:
         log = self._logs.get(self._key)
         if log is None:
             return None
-        event["count"], event["firstTimestamp"] = log.times + 1, log.first
-        self._logs[self._key] = log._replace(times=log.times + 1, last=now, is_behind=True)
+        times = log.times + 1
+        event["count"] = times
+        event["firstTimestamp"] = log.first
+        self._logs[self._key] = log._replace(times=times, last=now, is_behind=True)
         return log.name
 
 

@@ -79,7 +79,7 @@ STORAGE_CLASSES: TypedResource[typed.StorageClass] = TypedResource("storageclass
 
 
 class Accumulator(Protocol[SomeValue]):
-    """What follows from the values of a group of an index, kept up to date value by value."""
+    """A value that follows from those of a group of an index, kept up to date one by one."""
 
     def replace(self, old: SomeValue | None, new: SomeValue | None) -> None:
         """Take in that a value left the group (``new`` is None) or came to it (``old`` is None)."""
@@ -179,7 +179,7 @@ class Index(Generic[ObjectT, Value]):
 
 
 class Accumulators(Generic[Value, AccumulatorT]):
-    """What is kept up to date with an index, for each of its groups that was asked for."""
+    """The accumulators of an index: one for each of its groups that was asked for."""
 
     def __init__(self, index: Index[Any, Value], new: Callable[[], AccumulatorT]) -> None:
         self._index = index
@@ -643,7 +643,7 @@ class ResourceCache:
 
 
 class Links:
-    """Which known objects name an owner, have no controller, are bound to a node, have a uid.
+    """The known objects by owner, by node and by uid, and those without controller.
 
     Every object that is known is in all that its metadata and spec say, and in nothing else:
     ``add`` and ``remove`` are called with the states that come to a :class:`ResourceCache` and

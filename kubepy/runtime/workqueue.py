@@ -154,7 +154,10 @@ class WorkQueue(Generic[K]):
     def release(self, key: K) -> None:
         """Let a key that is held be handed out; now, if it was ready and has been put off."""
         until, _ = self._held.pop(key, (None, False))
-        if key in self._due and self._due[key][0] == until:
+        if key not in self._due:
+            return
+        due, _ = self._due[key]
+        if due == until:
             self.cancel(key)
             self.add(key)
 
@@ -260,10 +263,10 @@ class WorkQueue(Generic[K]):
     def next_single_due(self) -> datetime | None:
         """Return the time when the earliest delayed key falls due that is not a repeating one, or
         None."""
-        while (due := self._first(self._single)) is not None and self._single[0][
-            2
-        ] in self._repeating:
+        due = self._first(self._single)
+        while due is not None and self._single[0][2] in self._repeating:
             heapq.heappop(self._single)
+            due = self._first(self._single)
         return due
 
     def pending(self) -> list[tuple[K, datetime | None]]:
@@ -299,7 +302,9 @@ class WorkQueue(Generic[K]):
         return len(self._ready)
 
     def _promote(self) -> None:
-        while (due := self.next_due()) is not None and due <= self._now():
+        due = self.next_due()
+        while due is not None and due <= self._now():
             _, _, key = heapq.heappop(self._delayed)
             self.cancel(key)
             self.add(key)
+            due = self.next_due()

@@ -202,8 +202,16 @@ def _covers(budget: Mapping[str, Any], pod: PodInfo) -> bool:
 def _preference(candidate: Candidate) -> tuple[Any, ...]:
     """Sort by upstream's order of preference (``pickOneNodeForPreemption``); ties by name."""
     victims = candidate.victims
-    highest = victims[0].priority
-    earliest = min((_start_time(pod) for pod in victims if pod.priority == highest), default="")
+    highest_priority = victims[0].priority
+    start_times = [_start_time(pod) for pod in victims if pod.priority == highest_priority]
+    earliest = min(start_times, default="")
     latest_first = tuple(-ord(letter) for letter in earliest)
-    total = sum(pod.priority + 2**31 for pod in victims)
-    return candidate.violations, highest, total, len(victims), latest_first, candidate.node
+    total_priority = sum(pod.priority + 2**31 for pod in victims)
+    return (
+        candidate.violations,
+        highest_priority,
+        total_priority,
+        len(victims),
+        latest_first,
+        candidate.node,
+    )

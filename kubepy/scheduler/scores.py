@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from kubepy.api.meta import controller_of
+from kubepy.api.meta import Object, controller_of
 from kubepy.api.objects.nodes import PREFER_NO_SCHEDULE, node_selector_term_matches, tolerates
 from kubepy.api.selectors import LabelSelector, Requirement, from_label_selector, from_set
 from kubepy.scheduler.affinity import PREFERRED, Terms
@@ -152,8 +152,10 @@ def balanced_allocation(pod: PodInfo, node_info: NodeInfo) -> int:
     requests."""
     if not pod.requests.get("cpu") and not pod.requests.get("memory"):
         return 0
+    with_pod = _balance(node_info, pod.requests)
+    without_pod = _balance(node_info, {})
     half = MAX_NODE_SCORE // 2
-    return half + (half + _balance(node_info, pod.requests) - _balance(node_info, {})) // 2
+    return half + (half + with_pod - without_pod) // 2
 
 
 def _balance(node_info: NodeInfo, more: Mapping[str, int]) -> int:
@@ -161,10 +163,12 @@ def _balance(node_info: NodeInfo, more: Mapping[str, int]) -> int:
     memory = node_info.allocatable.get("memory", 0)
     if not cpu or not memory:
         return MAX_NODE_SCORE  # nothing to be out of balance with
-    requested = node_info.requested
-    cpu_fraction = min((requested.get("cpu", 0) + more.get("cpu", 0)) / cpu, 1.0)
-    memory_fraction = min((requested.get("memory", 0) + more.get("memory", 0)) / memory, 1.0)
-    return int((1 - abs(cpu_fraction - memory_fraction) / 2) * MAX_NODE_SCORE)
+    requested_cpu = node_info.requested.get("cpu", 0) + more.get("cpu", 0)
+    requested_memory = node_info.requested.get("memory", 0) + more.get("memory", 0)
+    cpu_fraction = min(requested_cpu / cpu, 1.0)
+    memory_fraction = min(requested_memory / memory, 1.0)
+    difference = abs(cpu_fraction - memory_fraction)
+    return int((1 - difference / 2) * MAX_NODE_SCORE)
 
 
 # --- topology spread ------------------------------------------------------------------------------
@@ -277,20 +281,29 @@ def default_selector(pod: PodInfo, handle: Handle) -> LabelSelector:
     (``helper.DefaultSelector``)."""
     merged: dict[str, str] = {}
     for service in handle.informers.list("services", pod.namespace):
-        selector = service["spec"].get("selector")
-        if selector and all(pod.labels.get(key) == value for key, value in selector.items()):
+        selector = service["spec"].get("selector") or {}
+        if all(pod.labels.get(key) == value for key, value in selector.items()):
             merged |= selector
+    requirements: list[Requirement] = []
+    owner = _controller_with_selector(pod, handle)
+    if owner is not None:
+        selector = owner["spec"].get("selector")
+        if owner["kind"] == "ReplicationController":
+            merged |= selector or {}
+        else:
+            requirements += from_label_selector(selector).requirements
+    return LabelSelector([*from_set(merged).requirements, *requirements])
+
+
+def _controller_with_selector(pod: PodInfo, handle: Handle) -> Object | None:
+    """Return the controller of a pod, if it is of a kind that selects its pods."""
     reference = controller_of(pod.pod)
-    resource = CONTROLLERS.get(reference["kind"]) if reference is not None else None
-    owner = None
-    if reference is not None and resource is not None:
-        owner = handle.informers.get(resource, pod.namespace, reference["name"])
-    if owner is not None and owner["kind"] == "ReplicationController":
-        merged |= owner["spec"].get("selector") or {}
-    requirements: list[Requirement] = list(from_set(merged).requirements)
-    if owner is not None and owner["kind"] != "ReplicationController":
-        requirements += from_label_selector(owner["spec"].get("selector")).requirements
-    return LabelSelector(requirements)
+    if reference is None:
+        return None
+    resource = CONTROLLERS.get(reference["kind"])
+    if resource is None:
+        return None
+    return handle.informers.get(resource, pod.namespace, reference["name"])
 
 
 # --- pod affinity ---------------------------------------------------------------------------------

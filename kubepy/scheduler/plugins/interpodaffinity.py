@@ -160,15 +160,21 @@ class InterPodAffinity(FilterPlugin):
 
 
 def _node_queueing_hint(pod: PodInfo, event: ClusterEvent) -> bool:
+    affinity = pod.terms.required_affinity
+    anti_affinity = pod.terms.required_anti_affinity
     new = labels_of(event.new or {"metadata": {}})
-    affinity_keys = [term.topology_key for term in pod.terms.required_affinity]
-    anti_affinity_keys = [term.topology_key for term in pod.terms.required_anti_affinity]
     if event.old is None:
-        return bool(anti_affinity_keys) or any(key in new for key in affinity_keys)
+        return bool(anti_affinity) or any(term.topology_key in new for term in affinity)
     old = labels_of(event.old)
-    if any(key in new and old.get(key) != new[key] for key in affinity_keys):
-        return True
-    return any(key in old and new.get(key) != old[key] for key in anti_affinity_keys)
+    for term in affinity:
+        key = term.topology_key
+        if key in new and old.get(key) != new[key]:
+            return True
+    for term in anti_affinity:
+        key = term.topology_key
+        if key in old and new.get(key) != old[key]:
+            return True
+    return False
 
 
 def _pod_queueing_hint(pod: PodInfo, event: ClusterEvent) -> bool:

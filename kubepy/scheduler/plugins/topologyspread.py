@@ -216,8 +216,11 @@ def _node_queueing_hint(constraints: Constraints, event: ClusterEvent) -> bool:
         return True
     old = labels_of(event.old)
     new = labels_of(event.new)
-    keys = [constraint.topology_key for constraint in constraints]
-    return any(old.get(key) != new.get(key) for key in keys)
+    for constraint in constraints:
+        key = constraint.topology_key
+        if old.get(key) != new.get(key):
+            return True
+    return False
 
 
 def _pod_queueing_hint(pod: PodInfo, constraints: Constraints, event: ClusterEvent) -> bool:

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, TypeVar
 from kubepy.lazy import lazy_imports
 from kubepy.storage.errors import FolderError, LockTimeoutError, RemovedIndexError, is_disk_full
 from kubepy.storage.folder import index, origin, settings
-from kubepy.storage.folder.compare import UNFORESEEN, Examiner, digest_of, has_hidden_folder
+from kubepy.storage.folder.compare import (
+    UNFORESEEN,
+    Examiner,
+    digest_of,
+    doubted_extents,
+    has_hidden_folder,
+)
 from kubepy.storage.folder.database import (
     BUSY_SECONDS,
     DamagedError,

@@ -425,3 +425,29 @@ def test_rollout_status_ends_with_problem_of_the_file(
     assert done.status == 1
     assert "error: the rollout of deployment.apps/web cannot go on" in done.err
     assert 'unknown field "spec.replicaz"' in done.err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("sound", "broken", "words"),
+    [
+        ("\nmetadata:\n", "\nmetadat:\n", ':3: unknown field "metadat"'),
+        ("  name: web\n", "  nam: web\n", 'unknown field "metadata.nam"'),
+        ("  name: web\n", "", "has no metadata.name"),
+    ],
+    ids=["metadata", "name", "no name"],
+)
+def test_known_object_whose_file_does_not_name_it_stays(
+    kubepy: Kubepy, folder: Path, sound: str, broken: str, words: str
+) -> None:
+    kubepy("create", "deployment", "web", "--image=app:1")
+    file = folder / "state/namespaces/default/deployments.apps/web.yaml"
+    text = file.read_text()
+    assert sound in text
+    file.write_text(text.replace(sound, broken, 1))
+    done = kubepy("get", "deployments", "-o", "name")
+    assert done.out == "deployment.apps/web\n"
+    assert words in done.err
+    assert "the object counts as it last was" in done.err
+    assert file.read_text() == text.replace(sound, broken, 1)
+    file.write_text(text)
+    assert kubepy("fsck").status == 0

@@ -63,8 +63,6 @@ BROKEN = {
     "nothing": (b"", (0, "is empty")),
     "only a remark": (b"# nothing\n", (0, "is empty")),
     "a list": (b"- a\n", (1, "is not an object")),
-    "no metadata": (b"kind: ConfigMap\n", (1, "has no metadata")),
-    "no name": (b"metadata:\n  labels: {}\n", (1, "has no metadata.name")),
     "another name": (b"metadata:\n  name: other\n", (1, 'is named "other", not "bad"')),
     "another namespace": (
         b"metadata:\n  name: bad\n  namespace: other\n",
@@ -79,6 +77,14 @@ BROKEN = {
         b"kind: Secret\nmetadata:\n  name: bad\n",
         (1, "is a Secret"),
     ),
+}
+
+
+# What a known object's path still names.
+UNNAMED: dict[str, tuple[bytes, tuple[int, str]]] = {
+    "no metadata": (b"kind: ConfigMap\n", (1, "has no metadata")),
+    "metadata of another type": (b"metadata: []\n", (1, "has no metadata")),
+    "no name": (b"metadata:\n  labels: {}\n", (1, "has no metadata.name")),
 }
 
 
@@ -114,6 +120,23 @@ def test_invalid_file_is_reported_and_left_alone(
     assert store.changes(2) == []
 
 
+@pytest.mark.parametrize(("content", "expected"), UNNAMED.values(), ids=UNNAMED.keys())
+def test_file_that_does_not_name_its_object_keeps_it(
+    store: FolderStore, folder: Path, content: bytes, expected: tuple[int, str]
+) -> None:
+    path = file_of(folder, "bad")
+    path.write_bytes(content)
+    (problem,) = store.problems()
+    assert (problem.line, problem.reason, problem.keeps_object) == (*expected, True)
+    assert names(store.list("configmaps").objects) == ["bad", "good"]
+    assert path.read_bytes() == content
+    assert store.changes(2) == []
+    new = file_of(folder, "new")
+    new.write_bytes(content)
+    assert names(store.list("configmaps").objects) == ["bad", "good"]
+    assert [problem.keeps_object for problem in store.problems()] == [True, False]
+
+
 def refuses_every_write(store: FolderStore) -> None:
     with store.transaction() as transaction:
         assert names(transaction.list("configmaps")) == ["good"]
@@ -131,11 +154,11 @@ def test_invalid_file_with_new_index_is_reported_and_left_alone(
 ) -> None:
     import shutil
 
-    for number, (content, _) in enumerate(BROKEN.values()):
+    for number, (content, _) in enumerate([*BROKEN.values(), *UNNAMED.values()]):
         file_of(folder, f"bad{number}").write_bytes(content)
     shutil.rmtree(folder / ".kubepy")
     assert names(store.list("configmaps").objects) == ["bad", "good"]
-    assert len(store.problems()) == len(BROKEN)
+    assert len(store.problems()) == len(BROKEN) + len(UNNAMED)
 
 
 def test_repaired_file_is_change_for_watchers(store: FolderStore, folder: Path) -> None:
@@ -211,7 +234,6 @@ def test_misplaced_yaml_is_reported_and_other_files_are_not(
         ".git/config.yaml",
         f"{HERE}/.bad.yaml.swp",
         f"{HERE}/bad.yaml~",
-        f"{HERE}/.x.yaml",
     ):
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_text("not: an object")
@@ -445,3 +467,18 @@ def test_document_without_separator_is_same_as_behind_one(text: str) -> None:
         separated.text.removeprefix("---\n"),
         separated.line + 1,
     )
+
+
+def test_hidden_manifest_is_reported_and_lock_of_an_editor_is_not(
+    store: FolderStore, folder: Path
+) -> None:
+    hidden = folder / HERE / ".x.yaml"
+    hidden.write_text("not: an object")
+    (folder / HERE / ".#bad.yaml").symlink_to("nobody@nowhere")
+    [problem] = store.problems()
+    assert (problem.path, problem.reason) == (
+        f"{HERE}/.x.yaml",
+        "is not read: its name begins with a dot",
+    )
+    hidden.unlink()
+    assert store.problems() == []

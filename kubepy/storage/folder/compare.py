@@ -26,7 +26,7 @@ from kubepy.storage.folder.database import (
     Stamp,
 )
 from kubepy.storage.folder.files import MANAGED, DeniedError, StateFolder, UnreadableError
-from kubepy.storage.folder.manifest import ContentError, check_place, parse
+from kubepy.storage.folder.manifest import ContentError, UnnamedError, check_place, parse
 from kubepy.storage.folder.paths import (
     SUFFIX,
     ancestors_of,
@@ -425,14 +425,21 @@ class Examiner:
         expected = key_of_file(file)
         content = parse(data)
         directory_key = Key(file.directory.resource, file.directory.namespace, "")
-        key = check_place(content.object, expected, directory_key, file.path, content.line)
+        obj, unnamed = content.object, None
         try:
-            return key, to_json(self.complete(key, content.object, row, stamp))
+            key = check_place(obj, expected, directory_key, file.path, content.line)
+        except UnnamedError as error:
+            if row is None or expected is None:
+                raise
+            unnamed = ContentError(error.line, error.reason, keeps_object=True)
+            key, obj = expected, _with_name(obj, expected)
+        try:
+            text = to_json(self.complete(key, obj, row, stamp))
         except EditError as error:
             line = lines.line_of(data.decode(), error.field) or content.line
             raise ContentError(line, str(error), keeps_object=row is not None) from None
         except ValueError as error:
-            raise ContentError(content.line, str(error)) from None
+            raise unnamed or ContentError(content.line, str(error)) from None
         except RecursionError:
             raise ContentError(content.line, "is nested too deeply") from None
         except (
@@ -441,6 +448,9 @@ class Examiner:
             raise ContentError(
                 content.line, f"cannot be taken in: {type(error).__name__}: {error}"
             ) from None
+        if unnamed is not None:  # a mistyped field would have been refused above, with its line
+            raise unnamed
+        return key, text
 
     def load(self, key: Key, data: bytes, stamp: Stamp) -> Object:
         """Return the object in the bytes of its file, as one of which nothing was known.
@@ -480,6 +490,13 @@ class Examiner:
         if managers:
             metadata["managedFields"] = managers
         return self._admit(key, obj, stamp.mtime_ns / 1e9, known) if self._admit else obj
+
+
+def _with_name(obj: Object, key: Key) -> Object:
+    """Return an object that does not say its name with the one that the path of its file says."""
+    metadata = obj.get("metadata")
+    named = {**(metadata if isinstance(metadata, dict) else {}), "name": key.name}
+    return {**obj, "metadata": named}
 
 
 def _invalid(difference: Difference, stamp: Stamp, error: ContentError) -> InvalidFile:

@@ -44,6 +44,10 @@ class ContentError(Exception):
         self.keeps_object = keeps_object
 
 
+class UnnamedError(ContentError):
+    """An object does not say its name."""
+
+
 class FileContent(NamedTuple):
     """The one document of a file, and the line it starts at."""
 
@@ -267,10 +271,10 @@ def check_place(obj: Object, key: Key | None, directory_key: Key, file_path: str
     """
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict):
-        raise ContentError(line, "has no metadata")
+        raise UnnamedError(line, "has no metadata")
     name, namespace = metadata.get("name"), metadata.get("namespace", directory_key.namespace)
     if not isinstance(name, str) or not name:
-        raise ContentError(line, "has no metadata.name")
+        raise UnnamedError(line, "has no metadata.name")
     object_key = directory_key._replace(name=name)
     if key is not None and name != key.name:
         raise ContentError(line, f"is named {quote(name)}, not {quote(key.name)}")

@@ -45,6 +45,7 @@ NO_PLACE = (
     f"is not where an object's file can be ({CLUSTER}/RESOURCE/ or "
     f"{NAMESPACES}/NAMESPACE/RESOURCE/)"
 )
+HIDDEN = "is not read: its name begins with a dot"
 NOT_YAML = f"is not read: the name of an object's file ends in {SUFFIX}"
 MANIFEST_SUFFIXES = (SUFFIX, ".yml", ".json")
 
@@ -240,6 +241,12 @@ def extent_at(path: str) -> Extent:
         return place or Extent()
     component = file.removesuffix(SUFFIX)
     return place._replace(name=None if is_cut(component) else decode(component))
+
+
+def is_hidden_manifest(name: str) -> bool:
+    """Return whether a hidden file has the ending of a manifest, so that somebody may take it for
+    an object's. Those of commits under way end otherwise."""
+    return name.startswith(".") and name.endswith(MANIFEST_SUFFIXES)
 
 
 def without_overlaps(extents: set[Extent]) -> list[Extent]:
@@ -449,12 +456,13 @@ class _Scanner:
                         continue
                 elif name == MANAGED:
                     self._add_managers(listing)
-                elif name[0] != ".":
+                elif name[0] != "." or is_hidden_manifest(name):
                     others.append(name)
         finally:
             os.close(descriptor)
         for name in others:
-            self._note_stray(f"{listing.directory.path}/{name}", NOT_YAML)
+            reason = HIDDEN if name.startswith(".") else NOT_YAML
+            self._note_stray(f"{listing.directory.path}/{name}", reason)
 
     def _add_managers(self, listing: Listing) -> None:
         path = f"{listing.directory.path}/{MANAGED}"
@@ -522,6 +530,8 @@ class _Scanner:
             with os.scandir(self._folder.absolute(path)) as entries:
                 for entry in entries:
                     if entry.name.startswith("."):
+                        if self._is_of_all and is_hidden_manifest(entry.name):
+                            self._note_stray(f"{path}/{entry.name}", HIDDEN)
                         continue
                     name, place = decode(entry.name), f"{path}/{entry.name}"
                     is_folder = entry.is_dir(follow_symlinks=False)
@@ -549,18 +559,21 @@ class _Scanner:
     def _note_stray(self, path: str, reason: str) -> None:
         """Note what may be meant for an object at a path where none is looked for, or below."""
         status = self.status(path)
+        is_hidden = path.rpartition("/")[2].startswith(".")
+        if is_hidden and (status is None or not stat.S_ISREG(status.st_mode)):
+            return  # such as the link by which an editor locks a file
         if status is not None and stat.S_ISDIR(status.st_mode):
             self._note_strays_below(path, NO_PLACE)
         elif status is not None and path.endswith(MANIFEST_SUFFIXES):
             self.strays.append(Stray(path, reason, stamp_of(status)))
 
     def _note_strays_below(self, path: str, reason: str) -> None:
-        """Note the strays in a folder of no objects and below, but for hidden ones."""
+        """Note the strays in a folder of no objects and below, but for those in hidden folders."""
         for directory, folders, files in os.walk(self._folder.absolute(path)):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             relative = path + directory[len(self._folder.absolute(path)) :]
             for name in sorted(files):
-                if name.endswith(MANIFEST_SUFFIXES) and not name.startswith("."):
+                if name.endswith(MANIFEST_SUFFIXES):
                     self._note_stray(f"{relative}/{name}", reason)
 
     def has_folders(self, path: str) -> bool:

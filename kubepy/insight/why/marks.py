@@ -78,9 +78,10 @@ def _kind_of_replacement(scene: Scene, manifest: Object) -> str:
 def _for_kubelets(obj: Object) -> list[tuple[str, str]]:
     """Return the annotations of an object, and of its template, that the simulation follows."""
     template = nested_map(obj["spec"], "template")
+    holders = [obj, template] if "metadata" in template else [obj]
     return [
         item
-        for holder in (obj, template)
+        for holder in holders
         for item in sorted(annotations_of(holder).items())
         if item[0].startswith(PREFIX)
     ]

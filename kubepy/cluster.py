@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from threading import Condition, RLock
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from kubepy.api.clock import CLOCK_YEARS, EPOCH, format_exact_time, format_time, later, parse_time
 from kubepy.api.errors import Expired, NotFound
@@ -48,6 +48,9 @@ from kubepy.storage import FolderError, Key, LockTimeoutError
 with lazy_imports():
     from kubepy.insight import timeline
     from kubepy.insight.why import verdict
+
+if TYPE_CHECKING:
+    from kubepy.apiserver.fault_settings import FaultSettings
 
 # Aliases, because the method ``ObjectClient.list`` hides the builtin inside its class.
 Objects = list[Object]
@@ -496,16 +499,16 @@ class Cluster:
         """Work with an open cluster from now on."""
         local.use_faults(local.settings.faults)
         local.clock.pause = lambda seconds: self._pause(local, seconds)
-        self._caller = local.caller()
+        self._faults = local.settings.faults
         self._settings_file = _identity_of_settings(self._folder)
         self._revision = local.client.revision()  # custom kinds are known as they were then
         self._local = local
 
     def _pause(self, local: LocalCluster, seconds: float) -> None:
         """Let other threads have their turns while a command waits. Raises ClosedError."""
-        caller = local.caller()
+        faults = local.settings.faults  # of the command that waits
         if local is self._local:
-            local.work_for(self._caller)
+            _let_happen(local, self._faults)
         self._waiting += 1
         try:
             self._before_pause()
@@ -513,7 +516,7 @@ class Cluster:
                 self._lock.wait(seconds)
         finally:
             self._waiting -= 1
-            local.work_for(caller)
+            _let_happen(local, faults)
             self._lock.notify_all()
         if self._is_closed:
             raise ClosedError("this cluster is closed")
@@ -859,6 +862,12 @@ def _settings(
             field if field.startswith(("clock:", "seed:")) else f"settings: {field}"
         ) from None
     return settings
+
+
+def _let_happen(local: LocalCluster, faults: FaultSettings | None) -> None:
+    """Let an open cluster have these faults from now on."""
+    if faults != local.settings.faults:
+        local.use_faults(faults)
 
 
 def _check_nodes(nodes: int) -> None:

@@ -4,9 +4,11 @@
 the others make one of a resource, a name and options. A resource is a GroupVersionResource, or a
 string such as ``daemonsets.apps`` for its preferred version. Objects are dicts; those that come out
 are shared and read-only. Errors are :class:`kubepy.api.errors.Status`. Warnings that a server would
-send go to ``client.warn`` (the CLI prints them, controllers drop them).
+send go to the ``warn`` of the context of a request (the CLI prints them, controllers drop them).
 
-A request is its own transaction, or one of many in a :meth:`Client.batch`.
+A Client has a context for all of its requests; :meth:`Client.as_user`, :meth:`Client.silenced` and
+:meth:`Client.with_context` return clients that differ in it and have everything else in common. A
+request is its own transaction, or one of many in a :meth:`Client.batch`.
 ``kubepy.apiserver.requests`` does the work.
 """
 
@@ -17,7 +19,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from kubepy.api import errors
 from kubepy.api.clock import Clock, Ids, format_exact_time
@@ -32,10 +34,12 @@ from kubepy.apiserver.request import (
     Patch,
     PatchOptions,
     Request,
+    RequestContext,
     UpdateOptions,
+    Warn,
     WriteOptions,
 )
-from kubepy.apiserver.server import Rehearsal, RequestScope, Server
+from kubepy.apiserver.server import ADMINISTRATOR, RequestScope, Server, drop
 from kubepy.apiserver.settings import MINIMAL, ClusterSettings
 from kubepy.apiserver.transaction import (
     IMPLIED,
@@ -81,6 +85,7 @@ Changes = list[Change]
 Events = list[WatchEvent]
 ChosenObjects = list[Object | None]
 Observed = Callable[[Key], Object | None]
+OnWrite = Callable[[Key, Object | None, Object], None]
 
 T = TypeVar("T")
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
@@ -116,6 +121,7 @@ class Batch:
         self.events = events
         self.memory = memory
         self.requests: RequestTransaction | None = None
+        self.answers: rehearsal.Answers | None = None  # of webhooks that are called in the batch
 
     def drain(self) -> Events:
         """Return the changes since the last call, in order.
@@ -128,21 +134,34 @@ class Batch:
         return drained
 
 
-class Client:
-    """The API of one cluster."""
+class Session:
+    """The state that clients share who work together in one thread.
 
-    def __init__(self, store: Store, server: Server) -> None:
+    :ivar batch: the one that is open.
+    :ivar since: the revision after which the next batch's events begin; None: at its own.
+    :ivar on_write: is told of each request that has written: the key, the object, and the user.
+    :ivar event_memories: of recorders of events, by component; the manager keeps them.
+    """
+
+    def __init__(self) -> None:
+        self.batch: Batch | None = None
+        self.since: int | None = None
+        self.on_write: OnWrite | None = None
+        self.event_memories: dict[str, Any] = {}
+        self.tokens: tokens.Tokens | None = None
+
+
+class Client:
+    """The API of one cluster.
+
+    :param ids: draws uids and generated names.
+    """
+
+    def __init__(self, store: Store, server: Server, ids: Ids) -> None:
         self._store = store
         self._server = server
-        self._batch: Batch | None = None
-        self.on_write: Callable[[Key, Object | None], None] | None = (
-            None  # is told of each request that has written
-        )
-        self.event_memories: dict[
-            str, Any
-        ] = {}  # of recorders of events, by component; the manager keeps them
-        self._since: int | None = None
-        self._tokens: tokens.Tokens | None = None
+        self._session = Session()
+        self._context = RequestContext(ADMINISTRATOR, drop, server.clock, ids)
 
     @property
     def clock(self) -> Clock:
@@ -150,28 +169,69 @@ class Client:
 
     @property
     def ids(self) -> Ids:
-        return self._server.ids
+        return self._context.ids
 
     @property
     def settings(self) -> ClusterSettings:
         return self._server.settings
 
     @property
-    def requester(self) -> Object:
-        """The user who makes the requests, as a UserInfo (``authentication.k8s.io``)."""
-        return self._server.requester
+    def context(self) -> RequestContext:
+        """The context of requests that bring none of their own."""
+        return self._context
 
-    @requester.setter
-    def requester(self, user: Object) -> None:
-        self._server.requester = user
+    def with_context(self, context: RequestContext) -> Self:
+        """Return a client with another context, in the same batch as this one."""
+        client = object.__new__(type(self))
+        client.__dict__.update(self.__dict__)
+        client._context = context
+        return client
+
+    def as_user(self, user: Object) -> Self:
+        """Return a client for the requests of a user, a UserInfo (``authentication.k8s.io``)."""
+        return self.with_context(self._context._replace(user=user))
+
+    def with_warn(self, warn: Warn) -> Self:
+        """Return a client whose warnings go to a function."""
+        return self.with_context(self._context._replace(warn=warn))
+
+    def silenced(self) -> Self:
+        """Return a client whose warnings are dropped."""
+        return self.with_warn(drop)
+
+    def apart(self) -> Self:
+        """Return a client for another thread: it shares no batch with this one."""
+        client = self.with_context(self._context)
+        client._session = Session()
+        return client
 
     @property
-    def warn(self) -> Callable[[str], None]:
-        return self._server.warn
+    def user(self) -> Object:
+        """The user who makes the requests, as a UserInfo."""
+        return self._context.user
 
-    @warn.setter
-    def warn(self, warn: Callable[[str], None]) -> None:
-        self._server.warn = warn
+    @property
+    def warn(self) -> Warn:
+        return self._context.warn
+
+    @property
+    def event_memories(self) -> dict[str, Any]:
+        """The memories of recorders of events, by component; the manager keeps them."""
+        return self._session.event_memories
+
+    @property
+    def on_write(self) -> OnWrite | None:
+        """The function that is told of each request that has written, by any client of the
+        session: its key, the object, and the user."""
+        return self._session.on_write
+
+    @on_write.setter
+    def on_write(self, on_write: OnWrite | None) -> None:
+        self._session.on_write = on_write
+
+    @property
+    def _batch(self) -> Batch | None:
+        return self._session.batch
 
     @property
     def authorizer(self) -> authorization.Authorizer:
@@ -180,16 +240,17 @@ class Client:
 
     def use_authorization(self, mode: str) -> None:
         """Let an authorizer decide about requests: ``AlwaysAllow``, as at first, or ``RBAC``."""
+        reader = self.apart()
 
         def list_objects(resource: str) -> Objects:
-            return [*self._stored(resource), *self.list_implied(resource)]
+            return [*reader._stored(resource), *reader.list_implied(resource)]
 
         def changed_since(mark: authorization.Mark) -> tuple[authorization.Mark, bool]:
             since, deletions = mark[0], self._store.meta(implied.DELETIONS)
             try:
                 newest, changes = self._store.logged_changes(since, scan=False)
             except CompactedError:
-                return (self.revision(), deletions), True
+                return (self._store.revision(), deletions), True
             kinds = (
                 implied.NAMESPACES,
                 *authorization.KINDS,
@@ -205,17 +266,13 @@ class Client:
             else authorization.AlwaysAllowAuthorizer()
         )
 
-    def refuse_to_wait(self) -> None:
-        """Raise :class:`~kubepy.apiserver.rehearsal.WouldWait` from now on where a request would
-        call a webhook."""
-        self._server.may_wait = False
-
     @property
     def tokens(self) -> tokens.Tokens:
         """Issues tokens for ServiceAccounts, and finds out whose a token is."""
-        if self._tokens is None:
-            self._tokens = tokens.Tokens(self._server, self.get)
-        return self._tokens
+        session = self._session
+        if session.tokens is None:
+            session.tokens = tokens.Tokens(self._server, self.silenced().get)
+        return session.tokens
 
     # --- requests ---------------------------------------------------------------------------------
 
@@ -303,7 +360,7 @@ class Client:
         ):
             return iter(self._list(request).items)
         stream = self._store.stream(wanted.key, request.namespace or None)
-        self._warn_of(stream)
+        self._warn_of(stream, request)
         if not label_selector and not field_selector:
             return stream.objects
         self._selected(wanted, request, [])  # raises for selectors that cannot be read
@@ -418,7 +475,7 @@ class Client:
         else:
             obj, problem = self._store.find(key)
             if problem:
-                self.warn(self._store.describe(problem))
+                request.require_context().warn(self._store.describe(problem))
         if obj is None and key.resource in IMPLIED and (implied_objects := self._implied_objects()):
             obj = implied_objects.get(key, self._stored)
         if obj is None:
@@ -439,12 +496,12 @@ class Client:
         if resource.key in IMPLIED and (implied_objects := self._implied_objects()):
             missing = implied_objects.missing(resource.key, namespace, objects, self._stored)
             objects = with_implied(objects, missing)
-        self._warn_of(snapshot)
+        self._warn_of(snapshot, request)
         return ObjectList(self._chosen(resource, request, objects), str(revision), problems)
 
-    def _warn_of(self, snapshot: Snapshot | ObjectStream) -> None:
+    def _warn_of(self, snapshot: Snapshot | ObjectStream, request: Request) -> None:
         for problem in snapshot.problems:
-            self.warn(self._store.describe(problem))
+            request.require_context().warn(self._store.describe(problem))
 
     def choose(self, request: Request, objects: Objects) -> ChosenObjects:
         """Return stored objects as a list or watch shows them: in the version of the request, and
@@ -512,15 +569,15 @@ class Client:
     def _answer(self, request: Request, review: Object) -> Object:
         """Answer a review. It needs no transaction: nothing is stored."""
         resource, request = self._resolve(request)
-        server = self._server
-        context = authorization.ReviewContext(
-            server.requester,
+        context, server = request.require_context(), self._server
+        circumstances = authorization.ReviewContext(
+            context.user,
             server.authorizer,
             self.tokens.authenticate,
-            server.clock.timestamp(),
+            context.clock.timestamp(),
             request.namespace,
         )
-        return creation.answer_review(server, resource, review, request.write_options, context)
+        return creation.answer_review(server, resource, review, request, circumstances)
 
     def _resolve_subresource(self, request: Request) -> Request:
         """Return a request for a subresource as it is carried out. Raises NotFound where the kind
@@ -612,12 +669,13 @@ class Client:
         ]
 
     def _resolve(self, request: Request) -> tuple[Resource, Request]:
-        """Return the resource of a request, and the request without a namespace if the resource has
-        none.
+        """Return the resource of a request, and the request with its context, and without a
+        namespace if the resource has none.
 
         A custom resource is that of the version that the request names, or else of the one that is
         stored.
         """
+        request = self._in_context(request)
         resource = self._server.resource_of(request)
         if resource.custom:
             resource = resource.at(
@@ -626,6 +684,13 @@ class Client:
         if request.namespace and not resource.namespaced:
             request = request._replace(namespace="")
         return resource, request
+
+    def _in_context(self, request: Request) -> Request:
+        """Return a request with its context, which is that of this client if it has none."""
+        batch, context = self._batch, request.context or self._context
+        if batch is not None and context.answers is None and batch.answers is not None:
+            context = context._replace(answers=batch.answers)
+        return request if context is request.context else request._replace(context=context)
 
     def _write(self, request: Request, carry_out: Callable[[RequestScope], T]) -> T:
         """Carry out a request in a transaction, again and again until the webhooks that it meets
@@ -643,24 +708,26 @@ class Client:
             result = carry_out(scope)
             self._notice_definitions(self._batch.events, first)
             return self._result(scope, result)
-        with Rehearsal(self._server) as run:
+        context = request.context or self._context
+        run = rehearsal.Rehearsal(self._server.webhooks, context)
+        try:
             while True:
                 try:
-                    with self._scope(request) as scope:
-                        run.begin()
-                        result = carry_out(scope)
+                    with self._scope(request._replace(context=run.context())) as scope:
+                        result = carry_out(scope.with_context(run.begin(scope.context)))
                     break
                 except rehearsal.CallsPending as pending:
                     run.call(pending)
-        return self._result(scope, result)
+        finally:
+            run.end()
+        return self._result(scope.with_context(context), result)
 
     def _result(self, scope: RequestScope, result: T) -> T:
         """Return the result of a request that wrote; an object in the request's version, whichever
         is stored."""
         if self.on_write is not None and not scope.transaction.dry_run:
-            self.on_write(
-                scope.key, result if isinstance(result, dict) and "metadata" in result else None
-            )
+            obj = result if isinstance(result, dict) and "metadata" in result else None
+            self.on_write(scope.key, obj, scope.context.user)
         if not isinstance(result, dict) or result.get("kind") != scope.resource.kind:
             return result  # none, a Scale, an answer
         [shown] = self._shown(scope.resource, scope.request, [result])
@@ -672,10 +739,11 @@ class Client:
         version = request.resource.version
         if request.resource.group != resource.group:
             view = self._server.scheme.by_key(request.resource.group_resource)
-            return self._server.in_version(view, objects, self._find)
+            return self._server.in_version(view, objects, self._find, request.require_context())
         if not version or (not resource.custom and version == resource.version):
             return objects
-        return self._server.in_version(resource.at(version), objects, self._find)
+        context = request.require_context()
+        return self._server.in_version(resource.at(version), objects, self._find, context)
 
     def _find(self, key: Key) -> Object | None:
         return self._batch.transaction.get(key) if self._batch else self._store.get(key)
@@ -818,7 +886,7 @@ class Client:
     def observe_from(self, revision: int) -> None:
         """Let the next batch's ``drain`` begin after this revision, at which the caller has listed
         all it knows."""
-        self._since = revision
+        self._session.since = revision
 
     @contextmanager
     def batch(
@@ -832,7 +900,7 @@ class Client:
         :param looked_within: see :meth:`Store.transaction`.
         """
         with self._storage_transaction(refresh=True, looked_within=looked_within) as transaction:
-            since = transaction.revision if self._since is None else self._since
+            since = transaction.revision if self._session.since is None else self._session.since
             events: Events = []
             if since < transaction.revision:
                 events = [
@@ -851,14 +919,13 @@ class Client:
                     != event.new["metadata"]["resourceVersion"]
                 )
             ]
-            batch = self._batch = Batch(transaction, news, BatchMemory())
-            self._server.webhooks.begin_batch()
+            batch = self._session.batch = Batch(transaction, news, BatchMemory())
+            batch.answers = rehearsal.Answers(is_rehearsed=False)
             try:
                 yield batch
             finally:
-                self._server.webhooks.end_batch()
-                self._batch = None
-        self._since = transaction.revision
+                self._session.batch = None
+        self._session.since = transaction.revision
 
     @contextmanager
     def joined(self) -> Iterator[None]:
@@ -874,11 +941,11 @@ class Client:
             yield
             return
         with self._storage_transaction() as transaction:
-            self._batch = Batch(transaction, [])
+            self._session.batch = Batch(transaction, [])
             try:
                 yield
             finally:
-                self._batch = None
+                self._session.batch = None
 
     @contextmanager
     def transaction(self, dry_run: bool = False) -> Iterator[RequestTransaction]:
@@ -930,18 +997,18 @@ class Client:
         :param refresh: edits of all files are seen when it begins, and not as their objects are
             read.
         """
-        clock, own = self._server.clock, self._server.clock.own
+        clock, moved_from = self._server.clock, self._server.clock.own
         try:
             with self._store.transaction(
                 refresh=refresh, looked_within=looked_within
             ) as transaction:
                 self.take_over_time()
-                own = clock.own
+                moved_from = clock.own
                 yield transaction
-                if clock.own is not None and clock.own != own:
+                if clock.own is not None and clock.own != moved_from:
                     self._store.set_settings({"clock": format_exact_time(clock.own)})
         except BaseException as error:
-            clock.own = own
+            clock.own = moved_from
             if isinstance(error, ConflictError):  # somebody edited one of the files in the meantime
                 raise errors.Conflict(f"Operation cannot be fulfilled: {error}") from None
             raise

@@ -18,7 +18,7 @@ from kubepy.api.scheme import Resource, Scheme
 from kubepy.apiserver.client import CRDS, Client
 from kubepy.apiserver.kinds import new_strategy
 from kubepy.apiserver.server import Server
-from kubepy.apiserver.settings import FULL, parse_settings
+from kubepy.apiserver.settings import FULL, ClusterSettings, parse_settings
 from kubepy.apiserver.strategy import Strategy
 from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.storage import FolderError, Key, NoClusterError, Problem
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path  # three milliseconds that opening a cluster does not need
 
     from kubepy.apiserver.fault_settings import FaultSettings
+    from kubepy.apiserver.request import Warn
     from kubepy.klog import Logger
     from kubepy.storage.interfaces import Store
     from kubepy.storage.timeline import TimelineRecorder
@@ -85,18 +86,6 @@ PRIORITY_CLASSES = (
 )
 
 
-class Caller(NamedTuple):
-    """The one for whom a cluster works: where warnings and the log go, the user of the requests,
-    and the faults."""
-
-    client: Client
-    warn: Any
-    requester: Object
-    logger: Logger | None
-    controller_client: Client
-    faults: FaultSettings | None
-
-
 class Claim(NamedTuple):
     """An object whose file says that its controller has observed it, which is not taken for true.
 
@@ -121,16 +110,34 @@ class LocalCluster:
             Key, edit_admission.EditedObject
         ] = {}  # that were seen, and that nobody has judged yet
         store.connect(self._admit, self._removed, self._now, self._new_recorder, object_links)
-        self.settings = parse_settings(store.settings())
-        self.clock = Clock(self.settings.clock)
-        self.ids = Ids(self.settings.seed, self.clock)
+        settings = parse_settings(store.settings())
+        self.clock = Clock(settings.clock)
+        self.ids = Ids(settings.seed, self.clock)
         self.scheme = Scheme(self._custom_resources)
-        self._server = Server(self.scheme, self.clock, self.ids, self._new_strategy, self.settings)
+        self._server = Server(self.scheme, self.clock, self._new_strategy, settings)
         if isinstance(store, FolderStore):
             self._server.network_refusal = store.network_refusal
-        self.client = self._own_client = Client(self.store, self._server)
+        self.client = self._own_client = Client(self.store, self._server, self.ids)
         self.controller_client = self.client
         self.logger: Logger | None = None  # of the work of the controllers (-v)
+
+    @property
+    def settings(self) -> ClusterSettings:
+        return self._server.settings
+
+    def share(self) -> LocalCluster:
+        """Return this open cluster for one more caller, who may give it clients and a logger of
+        their own; everything else is one."""
+        shared = object.__new__(LocalCluster)
+        shared.__dict__.update(self.__dict__)
+        return shared
+
+    def for_requests_of(self, user: Object, warn: Warn) -> LocalCluster:
+        """Return this open cluster with a client for the requests of a user, whose warnings go to
+        a function."""
+        shared = self.share()
+        shared.client = self.client.with_context(self.client.context._replace(user=user, warn=warn))
+        return shared
 
     @classmethod
     def open(
@@ -192,8 +199,10 @@ class LocalCluster:
         if settings:
             store.set_settings(settings)
         fork = LocalCluster(store)
-        fork._server.is_prediction, fork._server.silent = is_prediction, self._server.silent
+        fork._server.silent = self._server.silent
         fork._server.network_refusal = self._server.network_refusal
+        context = fork.client.context._replace(is_prediction=is_prediction)
+        fork.client = fork.controller_client = fork.client.with_context(context)
         fork.keeps_timeline = is_prediction or self.keeps_timeline
         return fork
 
@@ -288,29 +297,11 @@ class LocalCluster:
                     with suppress(FolderError):  # a folder that nobody may write has no faults
                         self.store.set_meta(FAULTS_SEED, str(seed))
             faults = faults._replace(seed=seed)
-        self.settings = self._server.settings = self.settings._replace(faults=faults)
+        self._server.settings = self.settings._replace(faults=faults)
         self.ids.seed = self.settings.seed
         if self.ids.seed is None and faults is not None and self.clock.own:
             self.ids.seed = faults.seed
         return drawn
-
-    def caller(self) -> Caller:
-        client = self.client
-        return Caller(
-            client,
-            client.warn,
-            client.requester,
-            self.logger,
-            self.controller_client,
-            self.settings.faults,
-        )
-
-    def work_for(self, caller: Caller) -> None:
-        """Let the cluster be as it was for a caller (:meth:`caller`)."""
-        self.client, warn, requester, self.logger, self.controller_client, faults = caller
-        self.client.warn, self.client.requester = warn, requester
-        if faults != self.settings.faults:
-            self.use_faults(faults)
 
     def problems(self, *, look: bool = True) -> list[Problem]:
         """Return the files that cannot be objects, and those that nothing reads, by path. ``look``:

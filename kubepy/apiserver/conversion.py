@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kubepy.api import errors
-from kubepy.api.clock import Ids
 from kubepy.api.meta import Object, clone
 from kubepy.apiserver.customresources.strategy import CustomStrategy
 from kubepy.apiserver.rehearsal import WebhookCalls
+from kubepy.apiserver.request import RequestContext
 from kubepy.apiserver.validation.fields import Errors, validate_labels
 from kubepy.apiserver.validation.metadata import validate_annotations
 from kubepy.apiserver.webhookcalls import Answer, WebhookCall, resolve
@@ -56,14 +56,15 @@ class ConversionError(Exception):
 class Converter:
     """Converts the objects of one request.
 
+    :param context: that of the request.
     :param get: reads an object: the Service of the webhook.
     """
 
     def __init__(
-        self, webhooks: WebhookCalls, ids: Ids, get: Callable[[Key], Object | None]
+        self, webhooks: WebhookCalls, context: RequestContext, get: Callable[[Key], Object | None]
     ) -> None:
         self._webhooks = webhooks
-        self._ids = ids
+        self._context = context
         self._get = get
 
     def convert(self, strategy: CustomStrategy, objects: Sequence[Object]) -> list[Object]:
@@ -116,7 +117,7 @@ class Converter:
             {"desiredAPIVersion": api_version, "objects": objects}, separators=(",", ":")
         )
         call = WebhookCall("conversion", endpoint, TIMEOUT, f"{GROUP}/{version}", KIND, request)
-        [answer] = self._webhooks.answers([call], self._ids)
+        [answer] = self._webhooks.answers([call], self._context)
         try:
             results = converted_objects(answer)
         except ConversionError as error:

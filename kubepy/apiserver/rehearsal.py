@@ -13,16 +13,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kubepy.api.clock import Ids
+from kubepy.api import errors
+from kubepy.api.clock import Clock, Ids
 from kubepy.lazy import lazy_imports
 
 if TYPE_CHECKING:
+    from kubepy.apiserver.request import RequestContext
     from kubepy.apiserver.webhookcalls import Answer, Endpoint, WebhookCall
 
     Silent = dict[Endpoint, Answer]
 
 with lazy_imports():  # HTTP and TLS are loaded for the first call
     from kubepy.apiserver import webhookclient
+
+MAX_RUNS = 200  # of one request: each calls the webhooks that the one before has met
 
 
 class CallsPending(Exception):
@@ -61,76 +65,115 @@ class RecordedIds(Ids):
         return self._drawn[subject]
 
 
+class Answers:
+    """The answers of webhooks to one request, which is carried out anew with each of them.
+
+    :param timed_out: endpoints that are not tried again, with their answers.
+    :ivar is_rehearsed: a call that has no answer yet ends the run; False: it is made at once.
+    """
+
+    def __init__(self, timed_out: Silent | None = None, *, is_rehearsed: bool = True) -> None:
+        self.timed_out: Silent = {} if timed_out is None else timed_out
+        self.is_rehearsed = is_rehearsed
+        self._known: dict[WebhookCall, Answer] = {}
+
+    def of(self, calls: Sequence[WebhookCall]) -> list[Answer]:
+        """Return the answers to calls. Raises CallsPending."""
+        missing = [call for call in calls if call not in self._known]
+        if missing:
+            raise CallsPending(missing)
+        return [self._known[call] for call in calls]
+
+    def learn(self, calls: Sequence[WebhookCall], answers: Sequence[Answer]) -> None:
+        """Take the answers to calls."""
+        self._known.update(zip(calls, answers, strict=True))
+
+
 class WebhookCalls:
     """The calls of webhooks by one server.
 
     :param services: the URLs of Services, by ``namespace/name`` or ``namespace/name:port``.
-    :param may_wait: False: WouldWait is raised instead of a call.
-    :param silent: endpoints that have timed out in this prediction or one before it, which are not
-        tried again.
+    :param silent: endpoints that have timed out in a prediction, which other predictions do not try
+        again.
     :param refusal: returns why nothing may be called, "" where it may.
     """
 
     def __init__(
-        self,
-        services: Mapping[str, str],
-        may_wait: bool = True,
-        silent: Silent | None = None,
-        refusal: Callable[[], str] = lambda: "",
+        self, services: Mapping[str, str], silent: Silent, refusal: Callable[[], str]
     ) -> None:
         self.services = services
-        self._refusal = refusal
-        self._may_wait = may_wait
         self._silent = silent
-        self._answers: dict[WebhookCall, Answer] | None = (
-            None  # in a rehearsal, those that are known so far
-        )
-        self._timed_out: dict[Endpoint, Answer] | None = (
-            None  # in a batch, those that are not tried again
-        )
+        self._refusal = refusal
 
-    def answers(self, calls: Sequence[WebhookCall], ids: Ids) -> list[Answer]:
-        """Return the answers to calls. Raises CallsPending in a rehearsal that does not have all of
-        them yet."""
-        if self._answers is None:
-            return self._send(calls, ids)
-        if missing := [call for call in calls if call not in self._answers]:
-            raise CallsPending(missing)
-        return [self._answers[call] for call in calls]
+    def answers(self, calls: Sequence[WebhookCall], context: RequestContext) -> list[Answer]:
+        """Return the answers to the calls of a request. Raises CallsPending in a rehearsal that
+        does not have all of them yet."""
+        if context.answers is None or not context.answers.is_rehearsed:
+            return self.send(calls, context)
+        return context.answers.of(calls)
 
-    def _send(self, calls: Sequence[WebhookCall], ids: Ids) -> list[Answer]:
-        """Send the calls, all at once. An endpoint that has timed out is not tried again in the
-        same batch."""
-        if not self._may_wait:
+    def send(self, calls: Sequence[WebhookCall], context: RequestContext) -> list[Answer]:
+        """Send the calls, all at once, but to endpoints that have timed out before. Raises
+        WouldWait."""
+        if not context.may_wait:
             raise WouldWait
-        known = {**(self._timed_out or {}), **(self._silent or {})}
+        timed_out = context.answers.timed_out if context.answers is not None else {}
+        silent = self._silent if context.is_prediction else {}
+        known = {**timed_out, **silent}
         answers = {call: known[call.endpoint] for call in calls if call.endpoint in known}
         if reason := self._refusal():
             answers |= {call: webhookclient.refused(call, reason) for call in calls}
-        answers |= webhookclient.send([call for call in calls if call not in answers], ids)
-        for silent in (self._timed_out, self._silent):
-            if silent is not None:
-                silent.update(
-                    (call.endpoint, answer)
-                    for call, answer in answers.items()
-                    if answer.problem.endswith(webhookclient.TIMED_OUT)
-                )
+        unanswered = [call for call in calls if call not in answers]
+        answers |= webhookclient.send(unanswered, context.ids)
+        for call, answer in answers.items():
+            if answer.problem.endswith(webhookclient.TIMED_OUT):
+                timed_out[call.endpoint] = silent[call.endpoint] = answer
         return [answers[call] for call in calls]
 
-    def begin_batch(self) -> None:
-        self._timed_out = {}
 
-    def end_batch(self) -> None:
-        self._timed_out = None
+class Rehearsal:
+    """Runs a request again and again until all webhooks that it meets have answered.
 
-    def begin_rehearsal(self) -> None:
-        self._answers = {}
+    Ids and time repeat from run to run. The warnings of the last run are given in the end.
 
-    def end_rehearsal(self) -> None:
-        self._answers = None
+    :param context: that of the request.
+    """
 
-    def rehearse(self, calls: Sequence[WebhookCall], ids: Ids) -> None:
-        """Make the calls that a run of the request was waiting for. Raises WouldWait."""
-        answers = self._send(calls, ids)
-        if self._answers is not None:
-            self._answers.update(zip(calls, answers, strict=True))
+    def __init__(self, webhooks: WebhookCalls, context: RequestContext) -> None:
+        self._webhooks = webhooks
+        self._context = context
+        self._answers = Answers()
+        self._ids = RecordedIds(context.ids)
+        self._clock: Clock | None = None
+        self._warnings: list[str] = []
+        self._runs = 0
+
+    def context(self) -> RequestContext:
+        """Return the context of the next run, before its transaction."""
+        return self._context._replace(
+            warn=self._warnings.append, ids=self._ids, answers=self._answers
+        )
+
+    def begin(self, context: RequestContext) -> RequestContext:
+        """Return the context of a run inside its transaction: time stands still from the first one
+        on."""
+        if self._clock is None:
+            self._clock = Clock(self._context.clock.now())
+        self._runs += 1
+        return context._replace(clock=self._clock)
+
+    def call(self, pending: CallsPending) -> None:
+        """Call the webhooks that a run was waiting for, outside its transaction. Raises Conflict
+        after many runs, and WouldWait."""
+        if self._runs > MAX_RUNS:
+            raise errors.Conflict(
+                "Operation cannot be fulfilled: the object keeps changing while webhooks are called"
+            )
+        context = self._context._replace(answers=self._answers)
+        self._answers.learn(pending.calls, self._webhooks.send(pending.calls, context))
+        self._warnings.clear()
+
+    def end(self) -> None:
+        """Give the warnings of the last run, each once, as a server sends them."""
+        for warning in dict.fromkeys(self._warnings):
+            self._context.warn(warning)

@@ -1,20 +1,25 @@
 """A request to the API as one value: what is to be done, to which resource and object, with which
-options.
+options, and in which context.
 
 A :class:`Request` goes through the Client and all of the API machinery; the body travels beside it.
-Upstream: ``apiserver/pkg/endpoints/request`` (RequestInfo), ``apimachinery/pkg/apis/meta/v1``
-(options).
+Upstream: ``apiserver/pkg/endpoints/request`` (RequestInfo, Context),
+``apimachinery/pkg/apis/meta/v1`` (options).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from kubepy.api.clock import Clock, Ids
+from kubepy.api.meta import Object
 from kubepy.api.scheme import GroupVersionResource
 from kubepy.lazy import NamedTuple
 from kubepy.quoting import quote
+
+if TYPE_CHECKING:
+    from kubepy.apiserver.rehearsal import Answers
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -107,12 +112,44 @@ class CollectionOptions(NamedTuple):
 Options = WriteOptions | DeleteOptions | ListOptions | CollectionOptions
 
 
+Warn = Callable[[str], None]
+
+
+class RequestContext(NamedTuple):
+    """The circumstances of a request, the same through all of the API machinery.
+
+    :ivar user: who makes it, as a UserInfo (``authentication.k8s.io``).
+    :ivar warn: takes each warning that a server would send.
+    :ivar clock: its time.
+    :ivar ids: draws its uids and generated names.
+    :ivar may_wait: for webhooks; False: a request that meets one raises
+        :class:`~kubepy.apiserver.rehearsal.WouldWait`.
+    :ivar is_prediction: admission webhooks are called as for a dry run: what happens is only
+        predicted.
+    :ivar answers: what webhooks have answered to this request so far; None: it was not undone for
+        them, and calls them where it meets them.
+    """
+
+    user: Object
+    warn: Warn
+    clock: Clock
+    ids: Ids
+    may_wait: bool = True
+    is_prediction: bool = False
+    answers: Answers | None = None
+
+    def warn_all(self, warnings: Iterable[str]) -> None:
+        for warning in warnings:
+            self.warn(warning)
+
+
 class Request(NamedTuple):
     """One request.
 
     ``verb``: get, list, create, update, patch, delete or deletecollection. ``namespace`` is "" for
     all of them, or for a resource that has none; ``name`` is "" where there is none (yet). Without
-    ``options`` the verb's defaults count.
+    ``options`` the verb's defaults count, without ``context`` that of the client that carries the
+    request out.
     """
 
     verb: str
@@ -121,6 +158,12 @@ class Request(NamedTuple):
     name: str = ""
     subresource: str = ""
     options: Options | None = None
+    context: RequestContext | None = None
+
+    def require_context(self) -> RequestContext:
+        """Return the context of a request that a client has taken."""
+        assert self.context is not None
+        return self.context
 
     @property
     def write_options(self) -> WriteOptions:

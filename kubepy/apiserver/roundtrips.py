@@ -50,11 +50,24 @@ PLACE = place_of(Client.do.__code__)
 JSON = "application/json"
 
 
+class RoundTrips:
+    """The round trips so far of logging clients that share a batch.
+
+    :ivar depth: of requests in each other: those that are part of another one are not logged.
+    :ivar last_read: the URL; a read that repeats the one before is not logged: polls are in place
+        of a watch.
+    """
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.last_read = ""
+
+
 class LoggingClient(Client):
     """A Client that logs its requests.
 
-    It has all of its state in common with the Client that it stands for, through which the cluster
-    itself reads without a word (definitions of custom resources).
+    Its batch is that of the Client that it stands for, through which the cluster itself reads
+    without a word (definitions of custom resources).
 
     :ivar limit: the number of objects in an answer to a list, 0 for all (``--chunk-size``): a
         longer list is logged as the requests for its pages.
@@ -68,12 +81,9 @@ class LoggingClient(Client):
     user_agent = f"kubepy/{__version__}"
 
     def __init__(self, client: Client, logger: Logger) -> None:
-        self.__dict__ = client.__dict__
+        self.__dict__.update(client.__dict__)
         self._logger = logger
-        self._depth = 0  # requests that are part of another one are not logged
-        self._last_read = (
-            ""  # nor is a read that repeats the one before: polls are in place of a watch
-        )
+        self._trips = RoundTrips()
 
     def _get(self, request: Request) -> Object:
         return self._logged(request, super()._get)
@@ -130,17 +140,17 @@ class LoggingClient(Client):
         content_type: str = JSON,
     ) -> T:
         """Carry out a request, with its lines before and after it."""
-        if self._depth:
+        if self._trips.depth:
             return do(request)
         path, code = self.path_of(request), 0
         answer: Any = None
         url = with_query(path, {**_query(request, self.limit), **self.parameters})
-        if url == self._last_read and request.verb in ("get", "list"):
+        if url == self._trips.last_read and request.verb in ("get", "list"):
             return do(request)
-        self._last_read = url if request.verb in ("get", "list") else ""
+        self._trips.last_read = url if request.verb in ("get", "list") else ""
         self._log_request(request, url, body, content_type)
         start = self.clock.now()
-        self._depth += 1
+        self._trips.depth += 1
         try:
             answer = result = do(request)
             code = 201 if request.verb == "create" else 200
@@ -159,7 +169,7 @@ class LoggingClient(Client):
             )
             raise
         finally:
-            self._depth -= 1
+            self._trips.depth -= 1
             if code:
                 elapsed = (self.clock.now() - start) // timedelta(milliseconds=1)
                 self._log_response(request, url, (code, elapsed), answer)

@@ -1,22 +1,21 @@
-"""The API server of one cluster, less its storage, and the context that a request carries through
-it.
+"""The API server of one cluster, less its storage, and a request in its transaction.
 
-:class:`Server` knows the kinds, the time and the user. A :class:`RequestScope` is one request with
-the server and the transaction that it runs in; :class:`Attributes` add the objects that admission
+:class:`Server` knows the kinds and the time. A :class:`RequestScope` is one request with the server
+and the transaction that it runs in; :class:`Attributes` add the objects that admission
 plugins look at. Upstream: ``apiserver/pkg/endpoints/handlers`` (RequestScope),
 ``apiserver/pkg/admission`` (Attributes).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Self, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 from kubepy.api import errors
-from kubepy.api.clock import Clock, Ids
+from kubepy.api.clock import Clock
 from kubepy.api.meta import Object, is_being_deleted
 from kubepy.api.scheme import Resource, Scheme
-from kubepy.apiserver.request import Request
+from kubepy.apiserver.request import Request, RequestContext
 from kubepy.apiserver.settings import ClusterSettings, parse_settings
 from kubepy.apiserver.strategy import Strategy
 from kubepy.apiserver.transaction import RequestTransaction
@@ -37,8 +36,6 @@ ADMINISTRATOR: Object = {
     "groups": ["kubeadm:cluster-admins", "system:authenticated"],
 }
 
-MAX_RUNS = 200  # of one request: each calls the webhooks that the one before has met
-
 
 def drop(warning: str) -> None:
     """Drop a warning: a controller has nobody to show it to."""
@@ -50,8 +47,8 @@ def nothing_refused() -> str:
 
 
 class Server:
-    """The scheme and strategies of a cluster, its clock and ids, the requester, and the receiver of
-    warnings.
+    """What is the same for all requests of a cluster: its scheme and strategies, settings, clock
+    and authorizer.
 
     :param new_strategy: makes the strategy of a resource; it is kept
         until :meth:`forget_strategies`.
@@ -62,23 +59,15 @@ class Server:
         self,
         scheme: Scheme,
         clock: Clock,
-        ids: Ids,
         new_strategy: Callable[[Resource], Strategy],
         settings: ClusterSettings,
     ) -> None:
         self.settings = settings
         self.scheme = scheme
         self.clock = clock
-        self.ids = ids
         self._webhooks: rehearsal.WebhookCalls | None = None
-        self.may_wait = True  # for webhooks; False: requests that meet one raise WouldWait
-        self.is_prediction = (
-            False  # admission webhooks are called as for a dry run: what happens is only predicted
-        )
         self.silent: rehearsal.Silent = {}  # webhooks that timed out in predictions
         self.network_refusal: Callable[[], str] = nothing_refused
-        self.warn: Callable[[str], None] = drop
-        self.requester: Object = ADMINISTRATOR
         self._authorizer: authorization.Authorizer | None = None
         self._new_strategy = new_strategy
         self._strategies: dict[str, Strategy] = {}
@@ -112,11 +101,10 @@ class Server:
             return self.scheme.by_key(resource.storage_key)
         if version and version != resource.version and request.verb not in ("create", "update"):
             # Those two warn of the version in which their object is written, when it is decoded.
-            self.warn_all(
-                self.strategy(resource).warnings_of_version(resource.at(version).api_version)
-            )
+            older = self.strategy(resource).warnings_of_version(resource.at(version).api_version)
+            request.require_context().warn_all(older)
         elif resource.deprecation:
-            self.warn(resource.deprecation)
+            request.require_context().warn(resource.deprecation)
         return resource
 
     def strategy(self, resource: Resource) -> Strategy:
@@ -136,7 +124,11 @@ class Server:
         return strategy
 
     def in_version(
-        self, resource: Resource, objects: Sequence[Object], get: Callable[[Key], Object | None]
+        self,
+        resource: Resource,
+        objects: Sequence[Object],
+        get: Callable[[Key], Object | None],
+        context: RequestContext,
     ) -> list[Object]:
         """Return objects in the version of ``resource``; they are not changed.
 
@@ -148,7 +140,7 @@ class Server:
         if all(obj.get("apiVersion") == api_version for obj in objects):
             return list(objects)
         if resource.custom:
-            return conversion.Converter(self.webhooks, self.ids, get).convert(
+            return conversion.Converter(self.webhooks, context, get).convert(
                 cast("Any", strategy), objects
             )
         return [strategy.in_version(obj, api_version) for obj in objects]
@@ -174,62 +166,14 @@ class Server:
     def webhooks(self) -> rehearsal.WebhookCalls:
         """The calls of webhooks by this server."""
         if self._webhooks is None:
-            silent = self.silent if self.is_prediction else None
             self._webhooks = rehearsal.WebhookCalls(
-                self.settings.webhooks, self.may_wait, silent, self.network_refusal
+                self.settings.webhooks, self.silent, self.network_refusal
             )
         return self._webhooks
 
     def forget_strategies(self) -> None:
         """Make all strategies anew: a CustomResourceDefinition has changed."""
         self._strategies.clear()
-
-    def warn_all(self, warnings: Iterable[str]) -> None:
-        for warning in warnings:
-            self.warn(warning)
-
-
-class Rehearsal:
-    """Runs a request again and again until all webhooks that it meets have answered.
-
-    :mod:`kubepy.apiserver.rehearsal` says why. Ids and time repeat from run to run. The warnings of
-    the last run are given when it has ended.
-    """
-
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        self._ids, self._clock, self._warn = server.ids, server.clock, server.warn
-        self._recorded = rehearsal.RecordedIds(server.ids)
-        self._warnings: list[str] = []
-        self._runs = 0
-
-    def __enter__(self) -> Self:
-        self._server.warn = self._warnings.append
-        self._server.ids = self._recorded
-        self._server.webhooks.begin_rehearsal()
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self._server.ids, self._server.clock, self._server.warn = self._ids, self._clock, self._warn
-        self._server.webhooks.end_rehearsal()
-        for warning in dict.fromkeys(self._warnings):  # a server sends each once
-            self._warn(warning)
-
-    def begin(self) -> None:
-        """Begin a run, inside its transaction: time stands still from the first one on."""
-        if self._runs == 0:
-            self._server.clock = Clock(self._clock.now())
-        self._runs += 1
-
-    def call(self, pending: rehearsal.CallsPending) -> None:
-        """Call the webhooks that a run was waiting for, outside its transaction. Raises Conflict
-        after many runs."""
-        if self._runs > MAX_RUNS:
-            raise errors.Conflict(
-                "Operation cannot be fulfilled: the object keeps changing while webhooks are called"
-            )
-        self._server.webhooks.rehearse(pending.calls, self._ids)
-        self._warnings.clear()
 
 
 class RequestScope(NamedTuple):
@@ -247,6 +191,10 @@ class RequestScope(NamedTuple):
     request: Request
     resource: Resource
     is_internal: bool = False
+
+    @property
+    def context(self) -> RequestContext:
+        return self.request.require_context()
 
     @property
     def name(self) -> str:
@@ -277,6 +225,9 @@ class RequestScope(NamedTuple):
     def key_of(self, name: str) -> Key:
         """Return the key of an object of the resource, in the namespace of the request."""
         return Key(self.resource.key, self.request.namespace, name)
+
+    def with_context(self, context: RequestContext) -> RequestScope:
+        return self._replace(request=self.request._replace(context=context))
 
     def with_name(self, name: str) -> RequestScope:
         return self._replace(request=self.request._replace(name=name))
@@ -329,7 +280,7 @@ class RequestScope(NamedTuple):
         return self._in_version(self.resource.at(storage_version), obj) if storage_version else obj
 
     def _in_version(self, resource: Resource, obj: Object) -> Object:
-        return self.server.in_version(resource, [obj], self.transaction.get)[0]
+        return self.server.in_version(resource, [obj], self.transaction.get, self.context)[0]
 
 
 class Attributes(NamedTuple):
@@ -354,6 +305,10 @@ class Attributes(NamedTuple):
     @property
     def server(self) -> Server:
         return self.scope.server
+
+    @property
+    def context(self) -> RequestContext:
+        return self.scope.context
 
     @property
     def transaction(self) -> RequestTransaction:

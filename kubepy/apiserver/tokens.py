@@ -239,7 +239,8 @@ class Tokens:
 
         Raises BadRequest, NotFound, Invalid, Conflict.
         """
-        wanted = decode(self._server, TOKEN_REQUEST, body, request.write_options)
+        context = request.require_context()
+        wanted = decode(self._server, TOKEN_REQUEST, body, request.write_options, context.warn)
         metadata, spec = wanted["metadata"], wanted.setdefault("spec", {})
         if spec.get("expirationSeconds") is None:
             spec["expirationSeconds"] = DEFAULT_SECONDS
@@ -264,7 +265,7 @@ class Tokens:
             metadata |= self._managed_fields(wanted, manager)
         spec["audiences"] = spec.get("audiences") or list(AUDIENCES)
         seconds = spec["expirationSeconds"]
-        now = self._server.clock.now()
+        now = context.clock.now()
         wanted["metadata"] = {
             **metadata,
             "name": name_of(account),
@@ -292,7 +293,7 @@ class Tokens:
             "exp": _unix(now) + seconds,
             "iat": _unix(now),
             "iss": ISSUER,
-            "jti": self._server.ids.uid("tokens", request.namespace, request.name, revision=0),
+            "jti": context.ids.uid("tokens", request.namespace, request.name, revision=0),
             "kubernetes.io": private,
             "nbf": _unix(now),
             "sub": f"{ACCOUNT_PREFIX}{request.namespace}:{request.name}",

@@ -204,7 +204,7 @@ def whoami(factory: Factory, options: PrintFlags) -> None:
     There is one user, the administrator; --as names another one."""
     printer = output.printer_for(factory, options, typed=True)
     factory.require_cluster()
-    user = factory.client.requester
+    user = factory.client.user
     if options.output or options.template:
         printer(
             {

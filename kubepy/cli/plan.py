@@ -450,7 +450,6 @@ def plan_of(
             fork.client.on_write = None
             if is_new:  # as the command itself would
                 furnishing.add_first_node(fork.controller_client)
-            fork.client = fork.controller_client  # from now on no reads are logged
             planned.output = planned.output or distinct(inner.printed, plan_text.MAX_OUTPUT)
             # Commands say in several ways that they have given up; the plan itself tells what they
             # wait for.

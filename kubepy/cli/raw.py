@@ -102,7 +102,7 @@ def send(factory: Factory, method: str, path: str, body: bytes = b"") -> str:
     info = requestinfo.parse_request_info(request)
     if method == "GET" and info.is_resource_request:
         factory.catch_up()
-    call = Call(request, info, factory.client.requester, factory.cluster, cast(Any, None))
+    call = Call(request, info, factory.cluster, cast(Any, None))
     response = routes.find_handler(info)(call)
     assert isinstance(response, Response)  # without an application nothing is streamed
     return response.body.decode()

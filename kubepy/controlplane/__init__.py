@@ -50,7 +50,7 @@ with lazy_imports():
         ttlafterfinished,
         volumeprotection,
     )
-    from kubepy.controlplane import faults, verbose
+    from kubepy.controlplane import faults, users, verbose
     from kubepy.controlplane import manager as managers
     from kubepy.runtime import reconcile
 
@@ -167,11 +167,12 @@ def new_reconcilers(
     names = [name for name in reconciler_names(settings) if name in among]
 
     def build(name: str, new_reconciler: Callable[[Context], Reconciler]) -> Reconciler:
+        own_context = context._replace(client=context.client.as_user(users.user_of(name)))
         if logger is not None:
             new_reconciler = verbose.logging(new_reconciler, logger)
         if settings.faults is not None and settings.faults.afflicts(name):
-            return faults.FaultyReconciler(name, new_reconciler, context, settings.faults)
-        return new_reconciler(context)
+            return faults.FaultyReconciler(name, new_reconciler, own_context, settings.faults)
+        return new_reconciler(own_context)
 
     return [build(name, new_reconciler) for name, new_reconciler in RECONCILERS if name in names]
 
@@ -194,9 +195,9 @@ def build_manager(cluster: LocalCluster, among: Collection[str] = NAMES) -> Mana
         brings the controllers.
     """
     store, scheme = cluster.store, cluster.scheme
-    context = reconcile.Context(
-        cluster.controller_client, reconcile.Informers(), cluster.clock, scheme
-    )
+    # Warnings of the API are for the author of a manifest, not for controllers.
+    client = cluster.controller_client.silenced()
+    context = reconcile.Context(client, reconcile.Informers(), cluster.clock, scheme)
 
     if cluster.settings.bootstrap == FULL and store.meta(RBAC_BOOTSTRAPPED) is None:
         cluster.start()
@@ -226,16 +227,12 @@ def manager_lock(cluster: LocalCluster) -> Iterator[Callable[[], bool] | None]:
     """Hold the right to run the controllers of this folder.
 
     The block gets a function that tells whether the lock was lost, or None when another process
-    holds it. Warnings of the API are silenced meanwhile: they are for the author of a manifest, not
-    for controllers.
+    holds it.
     """
-    client, warn = cluster.client, cluster.client.warn
     with ExitStack() as stack:
         try:
             is_lost = stack.enter_context(cluster.store.hold(MANAGER_LOCK))
         except LockTimeoutError:
             yield None
             return
-        client.warn = lambda _: None
-        stack.callback(setattr, client, "warn", warn)
         yield is_lost

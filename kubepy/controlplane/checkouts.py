@@ -90,7 +90,7 @@ def _changed_by_controllers(fork: LocalCluster, claims: dict[Key, Object]) -> se
             transaction.update(key, obj)
     written: dict[Key, Object | None] = {}
 
-    def note(key: Key, obj: Object | None) -> None:
+    def note(key: Key, obj: Object | None, user: Object) -> None:
         written[key] = obj
 
     fork.client.on_write = note

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
 
 from kubepy.api import errors
 from kubepy.api.clock import format_micro_time, format_time, later, parse_time
@@ -20,7 +20,7 @@ from kubepy.api.meta import Object, annotations_of, clone, labels_of, name_of, n
 from kubepy.api.objects.nodes import DOWN_UNTIL, down_until
 from kubepy.apiserver.client import Client, Objects
 from kubepy.apiserver.fault_settings import FaultSettings, NodeFault
-from kubepy.apiserver.request import Request
+from kubepy.apiserver.request import Request, RequestContext
 from kubepy.runtime.informers import NODES, Informers, ResourceClient
 from kubepy.runtime.reconcile import (
     EVERY_RESOURCE,
@@ -62,6 +62,13 @@ class Restarted(BaseException):
     """The end of a controller's process. Not an Exception: no controller is to handle it."""
 
 
+class AfflictedProcess:
+    """The process of a controller, as far as it is modelled: it ends once."""
+
+    def __init__(self) -> None:
+        self.is_dead = False
+
+
 class FaultyClient(Client):
     """The Client of one afflicted controller; it shares all state with the Client that it stands
     for.
@@ -74,8 +81,6 @@ class FaultyClient(Client):
     :param wrote: is called with the object's key after each write that has changed something.
     """
 
-    __slots__ = ("_conflicts", "_controller", "_faults", "_inner", "_is_dead", "_wrote")
-
     def __init__(
         self,
         inner: Client,
@@ -84,13 +89,18 @@ class FaultyClient(Client):
         conflicts: dict[str, tuple[str, int]],
         wrote: Callable[[Key], None],
     ) -> None:
-        self.__dict__ = inner.__dict__
+        self.__dict__.update(inner.__dict__)
         self._inner = inner
         self._faults = faults
         self._controller = controller
         self._conflicts = conflicts
         self._wrote = wrote
-        self._is_dead = False
+        self._process = AfflictedProcess()
+
+    def with_context(self, context: RequestContext) -> Self:
+        client = super().with_context(context)
+        client._inner = self._inner.with_context(context)
+        return client
 
     def _get(self, request: Request) -> Object:
         return self._inner._get(request)
@@ -120,7 +130,7 @@ class FaultyClient(Client):
 
     def _written(self, request: Request, write: Callable[[], T]) -> T:
         """Carry out a write, unless it meets a conflict; after it the controller may end."""
-        if self._is_dead:
+        if self._process.is_dead:
             raise Restarted
         resource = request.resource.group_resource
         subject = (
@@ -149,7 +159,7 @@ class FaultyClient(Client):
             and restarts.concerns(self._controller, resource)
             and self._faults.draw("restart", *subject, name, before, after) < restarts.rate
         ):
-            self._is_dead = True
+            self._process.is_dead = True
             raise Restarted
         return result
 

@@ -36,7 +36,6 @@ from kubepy.controlplane.timekeeping import MAX_POLL_SECONDS, Poller, Timekeeper
 from kubepy.controlplane.timekeeping import MOVED_POLL_SECONDS as MOVED_POLL_SECONDS
 from kubepy.controlplane.timekeeping import POLL_SECONDS as POLL_SECONDS
 from kubepy.controlplane.timekeeping import Horizon as Horizon
-from kubepy.controlplane.users import user_of
 from kubepy.runtime.contention import Contention, Party
 from kubepy.runtime.reconcile import Informers, Key, Reconciler, WatchEvent
 from kubepy.storage import StorageError, is_disk_full
@@ -134,9 +133,6 @@ class Manager:
         self._time = Timekeeper(clock, self.queues)
         self._contention = Contention(clock.now, self.queues.hold, self.queues.release)
         self._checkpoints = Checkpoints(checkpoints, self.queues, client, self._contention)
-        self._users = {
-            reconciler.name: user_of(reconciler.name, informers) for reconciler in reconcilers
-        }
         self._syncing: Party | None = None  # the sync whose writes are observed
         self._summary = Summary()  # of this run
         self._budget = WriteBudget(math.inf)  # of this run
@@ -449,9 +445,7 @@ class Manager:
         """Sync one key. An exception of any class, a bug included, must not keep other reconcilers
         from their work."""
         queue = reconciler.queue
-        requester = self._client.requester
         self._syncing = Party(reconciler.name, key)
-        self._client.requester = self._users[reconciler.name](key)
         try:
             reconciler.sync(key)
         except Exception as error:
@@ -463,7 +457,6 @@ class Manager:
         else:
             queue.forget(key)
         finally:
-            self._client.requester = requester
             queue.done(key)
 
     def _note(self, change: WatchEvent) -> None:

@@ -9,12 +9,9 @@ names than the controllers. Upstream:
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from kubepy.api.meta import Object
-from kubepy.runtime.reconcile import Informers, Key
+from kubepy.kubelet.users import ALL_USERS
 
-ALL_USERS = "system:authenticated"
 API_SERVER: Object = {"username": "system:apiserver", "groups": ["system:masters", ALL_USERS]}
 SCHEDULER: Object = {"username": "system:kube-scheduler", "groups": [ALL_USERS]}
 # The service accounts of the controllers whose names differ from theirs.
@@ -45,21 +42,8 @@ def service_account(name: str, namespace: str = "kube-system") -> Object:
     return {"username": f"system:serviceaccount:{namespace}:{name}", "groups": groups}
 
 
-def kubelet_of(node: str) -> Object:
-    """Return the user that the kubelet of a node is."""
-    return {"username": f"system:node:{node}", "groups": ["system:nodes", ALL_USERS]}
-
-
-def user_of(reconciler: str, informers: Informers) -> Callable[[Key], Object]:
-    """Return what tells the user as whom a reconciler syncs a key: the kubelet is that of the pod's
-    node."""
-
-    def of_node(key: Key) -> Object:
-        pod = None if key.resource == "nodes" else informers.get(*key)
-        return kubelet_of(pod["spec"].get("nodeName", "") if pod else key.name)
-
-    if reconciler == "kubelet":
-        return of_node
+def user_of(reconciler: str) -> Object:
+    """Return the user as whom a reconciler makes its requests; the kubelet chooses that of each
+    node by itself."""
     user = {"default-scheduler": SCHEDULER, "crd-finalizer": API_SERVER}.get(reconciler)
-    user = user or service_account(SERVICE_ACCOUNTS.get(reconciler, reconciler))
-    return lambda key: user
+    return user or service_account(SERVICE_ACCOUNTS.get(reconciler, reconciler))

@@ -58,13 +58,12 @@ class Touched:
         self.keys: dict[Key, None] = {}
 
     def watch(self, cluster: LocalCluster) -> None:
-        """Note all that is written from now on by the requester that the cluster has now:
-        controllers are others."""
+        """Note all that is written from now on by the user of the cluster's client: controllers
+        are others."""
         client = cluster.client
-        requester = cluster.client.requester
 
-        def note(key: Key, obj: Object | None) -> None:
-            if client.requester is requester:
+        def note(key: Key, obj: Object | None, user: Object) -> None:
+            if user is client.user:
                 self.keys[key._replace(name=name_of(obj) if obj is not None else key.name)] = None
 
         client.on_write = note

@@ -20,6 +20,7 @@ from typing import Any
 from kubepy.api.clock import ClockLimit, format_exact_time, later
 from kubepy.api.meta import Object, controller_of, uid_of
 from kubepy.api.objects.pods import is_pod_active, is_pod_ready
+from kubepy.apiserver.client import OnWrite
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import build_manager, manager_lock
 from kubepy.controlplane.manager import WAIT_WRITES
@@ -153,16 +154,16 @@ class Repetition:
         self._most: Counter[str] = Counter()  # how many of them there were at a time
         self._made: Counter[str] = Counter()
         self._sound: set[str] = set()  # controllers of which a pod has become ready
-        self._then: Callable[[Key, Object | None], None] | None = None
+        self._then: OnWrite | None = None
 
     def watch(self, fork: LocalCluster) -> None:
         """Note what is written on a fork from now on, beside whoever does so already."""
         self._then = fork.client.on_write
         fork.client.on_write = self._note
 
-    def _note(self, key: Key, obj: Object | None) -> None:
+    def _note(self, key: Key, obj: Object | None, user: Object) -> None:
         if self._then is not None:
-            self._then(key, obj)
+            self._then(key, obj, user)
         controller = controller_of(obj) if obj is not None and key.resource == "pods" else None
         if obj is None or controller is None or controller["kind"] == "Job":
             return

@@ -55,6 +55,7 @@ from kubepy.kubelet.statuses import (
     pod_status,
     rejected_status,
 )
+from kubepy.kubelet.users import kubelet_of
 from kubepy.runtime.events import Recorder
 from kubepy.runtime.informers import CONFIG_MAPS, NODES, PODS, SECRETS, Query, ResourceClient
 from kubepy.runtime.ownwrites import OwnWrites
@@ -62,6 +63,7 @@ from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Node, Pod, PodStatus
+    from kubepy.apiserver.client import Client
 
 # Annotations of a node about its pods.
 PACED_BY_NODE = (POD_OUTCOME, READY_AFTER, STOPS_AFTER, RUNS_FOR, EXIT_CODE, REFERENCES, DOWN_UNTIL)
@@ -78,8 +80,6 @@ class Kubelet:
         self._informers = context.informers
         self._nodes = context.informers.lister(NODES)
         self._pods = context.informers.lister(PODS)
-        self._node_client = ResourceClient(context.client, NODES)
-        self._pod_client = ResourceClient(context.client, PODS)
         self._clock = context.clock
         self._recorder = Recorder(context.client, self.name)
         self._addresses = PodAddresses(context.informers)
@@ -269,7 +269,8 @@ class Kubelet:
         if until is not None:
             self._come_back(key, node, until)
         elif is_registration_due(node):
-            self._node_client.update_status(node, register(node, self._clock.now())["status"])
+            registered = register(node, self._clock.now())
+            self._node_client(node).update_status(node, registered["status"])
 
     def _come_back(self, key: Key, node: Node, until: datetime) -> None:
         """Let a kubelet that was down report again on its pods, which count as not ready since, and
@@ -287,10 +288,10 @@ class Kubelet:
             ):
                 self._take(UpdateReadiness(), pod, node)
         if is_registration_due(node):
-            node = self._node_client.update_status(node, register(node, now)["status"])
+            node = self._node_client(node).update_status(node, register(node, now)["status"])
         metadata = node["metadata"]
         kept = {name: value for name, value in annotations_of(node).items() if name != DOWN_UNTIL}
-        self._node_client.update({**node, "metadata": {**metadata, "annotations": kept}})
+        self._node_client(node).update({**node, "metadata": {**metadata, "annotations": kept}})
 
     def _admit(self, pod: Pod, node: Node) -> Rejection | None:
         """Return why the node does not admit a pod that names it. A node without a report admits
@@ -320,45 +321,50 @@ class Kubelet:
 
     # --- writes
 
+    def _client_of(self, node: Node) -> Client:
+        """Return the client of a node's own kubelet."""
+        return self._client.as_user(kubelet_of(name_of(node)))
+
+    def _node_client(self, node: Node) -> ResourceClient[Node]:
+        return ResourceClient(self._client_of(node), NODES)
+
     def _take(self, step: Step, pod: Pod, node: Node) -> None:
         now = self._clock.now()
+        client = self._client_of(node)
+        pods = ResourceClient(client, PODS)
         match step:
             case Remove():
                 if pod["metadata"].get("finalizers") and not is_pod_terminal(pod):
                     # The finalizer will hold the pod: it gets the status of an ended one.
-                    self._pod_client.update_status(pod, self._status(pod, node, KILLED, now))
+                    pods.update_status(pod, self._status(pod, node, KILLED, now))
                 options = DeleteOptions(grace_period_seconds=0, uid=uid_of(pod))
                 with suppress(NotFound):
-                    self._client.delete(
-                        PODS, name_of(pod), namespace=namespace_of(pod), options=options
-                    )
+                    client.delete(PODS, name_of(pod), namespace=namespace_of(pod), options=options)
             case Start(outcome, obstacles):
                 self._moments.note(pod, now)
                 if not are_reported(obstacles, pod):
                     for reason, message in events_of(obstacles):
                         self._recorder.event(pod, "Warning", reason, message, host=name_of(node))
-                started = self._pod_client.update_status(
-                    pod, self._status(pod, node, outcome, now, obstacles)
-                )
+                started = pods.update_status(pod, self._status(pod, node, outcome, now, obstacles))
                 if obstacles == NO_OBSTACLES and rests_once_started(
                     pod, node, outcome, self._rules
                 ):
                     self._started.note(Key(PODS, namespace_of(pod), name_of(pod)), started)
             case UpdateReadiness():
-                self._pod_client.update_status(pod, self._status(pod, node, RUNNING, now))
+                pods.update_status(pod, self._status(pod, node, RUNNING, now))
             case Acknowledge():
-                self._pod_client.update_status(pod, acknowledged_status(pod, now))
+                pods.update_status(pod, acknowledged_status(pod, now))
             case Expire():
                 self._recorder.event(
                     pod, "Normal", DEADLINE_REASON, DEADLINE_MESSAGE, host=name_of(node)
                 )
                 host_ip = internal_ip(node)
-                self._pod_client.update_status(
+                pods.update_status(
                     pod, expired_status(pod, host_ip, self._pod_ip(pod, host_ip), now)
                 )
             case Rejection(reason, message):
                 self._recorder.event(pod, "Warning", reason, message, host=name_of(node))
-                self._pod_client.update_status(pod, rejected_status(pod, reason, message, now))
+                pods.update_status(pod, rejected_status(pod, reason, message, now))
             case Refuse(reason, message):
                 self._recorder.event(pod, "Warning", reason, message, host=name_of(node))
 

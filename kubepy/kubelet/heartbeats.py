@@ -17,6 +17,7 @@ from kubepy.api import errors
 from kubepy.api.clock import format_micro_time
 from kubepy.api.meta import Object, name_of, uid_of
 from kubepy.api.objects.nodes import is_down
+from kubepy.kubelet.users import kubelet_of
 
 if TYPE_CHECKING:
     from kubepy.apiserver.client import Client
@@ -31,31 +32,22 @@ def renew_leases(client: Client, now: datetime) -> None:
 
     A Lease that somebody else holds is left to that one. Raises FolderError, LockTimeoutError.
     """
-    requester, leases = (
-        client.requester,
-        {name_of(lease): lease for lease in client.list(LEASES, namespace=LEASE_NAMESPACE).items},
-    )
-    try:
-        with client.joined():
-            for node in client.list("nodes").items:
-                lease = leases.get(name_of(node))
-                if is_down(node, client.clock.now()) or (
-                    lease is not None and _holder(lease) != name_of(node)
-                ):
-                    continue
-                client.requester = {
-                    "username": f"system:node:{name_of(node)}",
-                    "groups": ["system:nodes", "system:authenticated"],
-                }
-                with suppress(
-                    errors.Status
-                ):  # the namespace is going, or a policy is against it: next time
-                    if lease is None:
-                        client.create(LEASES, new_lease(node, now), namespace=LEASE_NAMESPACE)
-                    else:
-                        client.update(LEASES, renewed(lease, node, now), namespace=LEASE_NAMESPACE)
-    finally:
-        client.requester = requester
+    leases = {
+        name_of(lease): lease for lease in client.list(LEASES, namespace=LEASE_NAMESPACE).items
+    }
+    with client.joined():
+        for node in client.list("nodes").items:
+            lease = leases.get(name_of(node))
+            is_others = lease is not None and _holder(lease) != name_of(node)
+            if is_others or is_down(node, client.clock.now()):
+                continue
+            kubelet = client.as_user(kubelet_of(name_of(node)))
+            # Where the namespace is going, or a policy is against it, there is a next time.
+            with suppress(errors.Status):
+                if lease is None:
+                    kubelet.create(LEASES, new_lease(node, now), namespace=LEASE_NAMESPACE)
+                else:
+                    kubelet.update(LEASES, renewed(lease, node, now), namespace=LEASE_NAMESPACE)
 
 
 def _holder(lease: Object) -> str:

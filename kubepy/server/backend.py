@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, TypeVar
 from kubepy.api.meta import name_of
 from kubepy.apiserver.client import CRDS
 from kubepy.apiserver.rehearsal import WouldWait
-from kubepy.apiserver.server import ADMINISTRATOR
 from kubepy.storage import StorageError
 from kubepy.storage.errors import RemovedIndexError
 
@@ -68,13 +67,12 @@ class Backend:
         cluster: LocalCluster | None = getattr(self._own, "cluster", None)
         if cluster is None:
             cluster = self._own.cluster = self._open_cluster()
-            if not may_wait:
-                cluster.client.refuse_to_wait()
+            context = cluster.client.context._replace(may_wait=may_wait)
+            cluster.client = cluster.client.with_context(context)
             self._clusters.append(cluster)
         with suppress(StorageError):  # the function itself may have an answer for that
             cluster.client.take_over_time()  # another process may have moved it
             self._notice_definitions(cluster)
-        cluster.client.requester = ADMINISTRATOR  # not the user of the request before
         try:
             return function(cluster)
         except RemovedIndexError:

@@ -116,10 +116,10 @@ class HandlerChain:
 
         def run(cluster: LocalCluster) -> Response | StreamResponse:
             """Handle the request in a thread of the backend."""
-            client = cluster.client
-            client.warn = lambda text: warnings.update({text: None})
-            client.requester = requester = user or admit(cluster)
-            response = routes.find_handler(info)(Call(whole, info, requester, cluster, application))
+            served = cluster.for_requests_of(
+                user or admit(cluster), lambda text: warnings.update({text: None})
+            )
+            response = routes.find_handler(info)(Call(whole, info, served, application))
             return compressed(request, response) if isinstance(response, Response) else response
 
         if livepage.is_page(request):

@@ -7,7 +7,7 @@ Upstream: ``apiserver/pkg/endpoints/handlers``, ``pkg/endpoints/installer.go``.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from kubepy.api import errors
 from kubepy.api.meta import Object, name_of, namespace_of
@@ -81,7 +81,7 @@ class ServedRequest(NamedTuple):
         )
         return cls(call, resource, media)
 
-    def do(self, body: Any = None, options: Options | None = None) -> Any:
+    def do(self, body: Any = None, options: Options | None = None) -> Object:
         """Carry out the request. Raises Status."""
         info = self.call.info
         request = Request(
@@ -93,7 +93,7 @@ class ServedRequest(NamedTuple):
             options,
         )
         try:
-            return self.call.client.do(request, body)
+            return cast(Object, self.call.client.do(request, body))
         except RecursionError:
             raise errors.BadRequest("json: exceeded max depth") from None
         except errors.Status as error:

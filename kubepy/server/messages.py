@@ -4,11 +4,10 @@ out."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from kubepy.api.meta import Object
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from kubepy.apiserver.client import Client
     from kubepy.apiserver.cluster import LocalCluster
     from kubepy.server.application import Application
 
@@ -100,19 +99,17 @@ class StreamResponse(NamedTuple):
 class Call(NamedTuple):
     """One request with everything that answers it. It lives in one thread of the backend.
 
-    :ivar user: a UserInfo: ``username``, ``uid``, ``groups``, ``extra``.
-    :ivar cluster: the cluster as this thread has it open: never pass it to another one.
+    :ivar cluster: the cluster with a client for the request's user, which takes its warnings.
     :ivar application: what all requests share: options, keys, caches.
     """
 
     request: HttpRequest
     info: RequestInfo
-    user: Object
     cluster: LocalCluster
     application: Application
 
     @property
-    def client(self) -> Any:
+    def client(self) -> Client:
         return self.cluster.client
 
 

@@ -185,7 +185,7 @@ def connect(call: Call) -> Response:
     _refuse_dry_run(call)
     if call.info.subresource == "portforward":
         _check_ports(call.request)
-    pod = call.client.get(PODS, call.info.name, namespace=call.info.namespace)
+    pod = cast("Pod", call.client.get(PODS, call.info.name, namespace=call.info.namespace))
     if call.info.subresource != "portforward":
         choose_container(pod, call.request.parameter("container"))
     if not (node_name := pod["spec"].get("nodeName")):

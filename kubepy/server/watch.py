@@ -25,6 +25,7 @@ from kubepy.api.meta import Object
 from kubepy.api.selectors import parse_fields
 from kubepy.apiserver.client import CRDS
 from kubepy.apiserver.request import ListOptions
+from kubepy.apiserver.server import drop
 from kubepy.server import tables
 from kubepy.server.encodings import (
     View,
@@ -85,15 +86,20 @@ async def watch(
     """Answer a watch. Raises Status for a request that is not understood; what is wrong with its
     resourceVersion is an event of the stream."""
     asked = time.monotonic()
-    start = await application.read(
-        lambda cluster: _begin(Call(request, info, user, cluster, application), asked)
-    )
+    warnings: dict[str, None] = {}
+
+    def begin(cluster: LocalCluster) -> WatchStart:
+        served = cluster.for_requests_of(user, lambda text: warnings.update({text: None}))
+        return _begin(Call(request, info, served, application), asked, warnings)
+
+    def new_call(cluster: LocalCluster) -> Call:
+        return Call(request, info, cluster.for_requests_of(user, drop), application)
+
+    start = await application.read(begin)
     view = start.view
     watches = Watches.of(application)
     await watches.require_revision(0)
-    channel = Channel(
-        watches, view, lambda cluster: Call(request, info, user, cluster, application)
-    )
+    channel = Channel(watches, view, new_call)
     seconds = float(start.parameters.timeout_seconds or 0) or MIN_REQUEST_SECONDS * (
         1 + random.random()
     )
@@ -104,11 +110,11 @@ async def watch(
     return StreamResponse(200, pieces, content_type, start.headers)
 
 
-def _begin(call: Call, asked: float) -> WatchStart:
-    """Find out what a watch is about. Raises Status."""
-    warnings: dict[str, None] = {}
-    call.client.warn = lambda text: warnings.update({text: None})
-    call.client.requester = call.user
+def _begin(call: Call, asked: float, warnings: dict[str, None]) -> WatchStart:
+    """Find out what a watch is about. Raises Status.
+
+    :param warnings: those of the call, in which more may come.
+    """
     served = ServedRequest.of(call)
     resource, media, info = served.resource, served.media, call.info
     if media.media_type == YAML:
@@ -213,7 +219,7 @@ class Watches:
 class Channel:
     """The changes of the objects of one view, encoded, for all that watch it.
 
-    :param new_call: makes a call for the thread in which events are encoded.
+    :param new_call: makes a call for the thread in which events are encoded, without warnings.
 
     :ivar position: the revision up to which the frames are complete.
     :ivar floor: the revision after which they begin.
@@ -268,11 +274,7 @@ class Channel:
 
     async def run(self, function: Callable[[Call], T]) -> T:
         """Run a function in a thread of the backend."""
-        return await self._watches.read(lambda cluster: function(self._quiet_call(cluster)))
-
-    def _quiet_call(self, cluster: LocalCluster) -> Call:
-        cluster.client.warn = lambda text: None
-        return self._new_call(cluster)
+        return await self._watches.read(lambda cluster: function(self._new_call(cluster)))
 
     async def encode_records(self, records: Sequence[MemoryRecord]) -> bytes:
         """Return objects as additions. Raises Status."""

@@ -167,7 +167,7 @@ def test_owner_controller_is_unique(client: Client) -> None:
 
 def test_owner_that_is_there_twice_counts_once_with_warning(client: Client) -> None:
     warnings: list[str] = []
-    client.warn = warnings.append
+    client = client.with_warn(warnings.append)
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "u-1"}
     made = client.create(
         "configmaps", config_map(ownerReferences=[owner, dict(owner)]), namespace="default"
@@ -202,7 +202,7 @@ def test_secret_too_large_error_is_about_its_data(client: Client) -> None:
 
 def test_unknown_fields_are_errors_warnings_or_nothing(client: Client) -> None:
     warnings: list[str] = []
-    client.warn = warnings.append
+    client = client.with_warn(warnings.append)
     wrong = {**config_map(), "extra": {"deep": 1}}
     status = refused(client, wrong, field_validation="Strict")
     assert str(status) == (

@@ -231,7 +231,7 @@ def test_patch_cannot_change_kind(client: Client, made: dict[str, Any]) -> None:
 
 def test_unknown_fields_of_patch_warn_or_fail(client: Client, made: dict[str, Any]) -> None:
     warnings: list[str] = []
-    client.warn = warnings.append
+    client = client.with_warn(warnings.append)
     assert patch(client, {"colour": "red"}, STRATEGIC_MERGE_PATCH, field_validation="Warn") == made
     assert warnings == ['unknown field "colour"']
     with pytest.raises(Status) as caught:

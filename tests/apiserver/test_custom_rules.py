@@ -261,7 +261,7 @@ def two_versions(**old: Any) -> Object:
 
 def test_object_of_older_version_is_stored_in_storage_version(client: Client) -> None:
     warnings: list[str] = []
-    client.warn = warnings.append
+    client = client.with_warn(warnings.append)
     client.create(CRDS, two_versions(deprecated=True))
     made = client.create(
         BOATS,
@@ -334,7 +334,7 @@ def test_unknown_fields_are_checked_by_sent_version(client: Client) -> None:
 def test_deprecated_preferred_version_warns_on_every_request(client: Client) -> None:
     warnings: list[str] = []
     client.create(CRDS, definition(SPEC, deprecated=True, deprecationWarning="boats sink"))
-    client.warn = warnings.append
+    client = client.with_warn(warnings.append)
     client.list(BOATS)
     assert warnings == ["boats sink"]
 
@@ -384,7 +384,7 @@ def test_terminating_definition_refuses_creates(cluster: LocalCluster) -> None:
 def test_finalizer_without_path_warns(client: Client) -> None:
     client.create(CRDS, definition(SPEC))
     warnings: list[str] = []
-    client.warn = warnings.append
+    client = client.with_warn(warnings.append)
     held = boat(min=1, max=2)
     held["metadata"]["finalizers"] = ["example.org/fine", "example.org"]
     client.create(BOATS, held, namespace="default")

@@ -118,9 +118,9 @@ def outcomes(
             patch.setattr(podbatches, "memory_of", lambda scope: None)
         cluster = LocalCluster.in_memory({"clock": NOW, "seed": 1})
         warnings: list[str] = []
-        cluster.client.warn = warnings.append
-        with cluster.client.batch():
-            results = script(cluster.client)
+        client = cluster.client.with_warn(warnings.append)
+        with client.batch():
+            results = script(client)
     if expect_short is not None and short:
         assert any(stored is not None for stored in made) == expect_short
     return [results, warnings, cluster.client.list("pods").items, cluster.store.revision()]

@@ -228,7 +228,7 @@ def test_pods_that_violate_what_is_enforced_are_refused(client: Client) -> None:
 def test_workloads_are_warned_of(client: Client) -> None:
     namespace(client, enforce="baseline")
     warnings: list[str] = []
-    client.warn = warnings.append
+    client = client.with_warn(warnings.append)
     template = {"metadata": {"labels": {"a": "b"}}, "spec": pod(hostPID=True)["spec"]}
     client.create(
         "deployments.apps",
@@ -246,7 +246,7 @@ def test_workloads_are_warned_of(client: Client) -> None:
 def test_warnings_can_be_of_another_level_than_what_is_enforced(client: Client) -> None:
     namespace(client, enforce="privileged", warn="baseline")
     warnings: list[str] = []
-    client.warn = warnings.append
+    client = client.with_warn(warnings.append)
     client.create("pods", pod({"privileged": True}), namespace="safe")
     assert warnings == [
         'would violate PodSecurity "baseline:latest": privileged (container "c" must not set '
@@ -271,7 +271,7 @@ def test_stricter_level_is_tried_on_pods_that_are_there(client: Client) -> None:
     for name, spec in (("b", {}), ("a", {}), ("c", {"hostNetwork": True})):
         client.create("pods", {**pod(**spec), "metadata": {"name": name}}, namespace="safe")
     warnings: list[str] = []
-    client.warn = warnings.append
+    client = client.with_warn(warnings.append)
     labels = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
     client.patch("namespaces", "safe", Patch(MERGE_PATCH, labels))
     plain = (

@@ -94,7 +94,7 @@ def test_policies_that_only_warn_let_through(client: Client) -> None:
         binding={"validationActions": ["Warn", "Audit"]},
     )
     warnings: list[str] = []
-    client.warn = warnings.append
+    client = client.with_warn(warnings.append)
     client.create("configmaps", config(), namespace="default")
     assert warnings == [
         "Validation failed for ValidatingAdmissionPolicy 'p' with binding 'b': mind"

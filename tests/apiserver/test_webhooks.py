@@ -510,7 +510,7 @@ def test_dry_run_needs_webhook_without_side_effects(client: Client, hook: Hook) 
 def test_warnings_are_printed_once(client: Client, hook: Hook) -> None:
     hook.respond = lambda request: {"allowed": True, "warnings": ["mind the gap"]}
     warnings: list[str] = []
-    client.warn = warnings.append
+    client = client.with_warn(warnings.append)
     mutating(client, {"name": "a.example.com"}, {"name": "b.example.com"})
     create(client)
     assert warnings == ["mind the gap"]

@@ -64,7 +64,7 @@ def _signer_of(request: Object) -> str:
 
 def _is_authorized(attributes: Attributes, verb: str, signer: str) -> bool:
     """Tell whether the user may do something for a signer, or for all signers of its domain."""
-    authorizer, user = attributes.server.authorizer, attributes.server.requester
+    authorizer, user = attributes.server.authorizer, attributes.context.user
     domain = signer.partition("/")[0]
     return any(
         authorizer.authorize(AttributesRecord(user, verb, GROUP, "signers", name=name)).allowed

@@ -119,7 +119,7 @@ def request_attributes(attributes: Attributes, resource: Resource) -> Object:
         "name": name,
         "namespace": name if attributes.resource.key == "namespaces" else attributes.namespace,
         "operation": attributes.operation,
-        "userInfo": dict(attributes.server.requester),
+        "userInfo": dict(attributes.context.user),
         "dryRun": attributes.transaction.dry_run,
     }
 

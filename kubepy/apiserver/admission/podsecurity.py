@@ -126,7 +126,7 @@ def _images(spec: Object) -> set[tuple[str, str]]:
 
 def _warn(attributes: Attributes, policy: Policy, metadata: Object, spec: Object) -> None:
     if violations := podsecurity.violations(policy.warn, metadata, spec):
-        attributes.server.warn(
+        attributes.context.warn(
             f'would violate PodSecurity "{policy.warn}": {", ".join(map(str, violations))}'
         )
 
@@ -159,7 +159,7 @@ def check_namespace(attributes: Attributes) -> None:
     if new.minor != old.minor or podsecurity.LEVELS.index(new.level) > podsecurity.LEVELS.index(
         old.level
     ):
-        attributes.server.warn_all(_warnings_of_pods(attributes, new))
+        attributes.context.warn_all(_warnings_of_pods(attributes, new))
 
 
 def _warnings_of_pods(attributes: Attributes, enforce: LevelVersion) -> Iterable[str]:

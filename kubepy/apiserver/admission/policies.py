@@ -110,7 +110,7 @@ def _decisions(
             for decision in _evaluate(policy["spec"], param, attributes):
                 actions = spec.get("validationActions") or ()
                 if "Warn" in actions:
-                    attributes.server.warn(f"Validation failed for {names}: {decision.message}")
+                    attributes.context.warn(f"Validation failed for {names}: {decision.message}")
                 if "Deny" in actions:
                     yield f"{names} denied request: {decision.message}", decision.reason
 

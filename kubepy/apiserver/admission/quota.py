@@ -34,7 +34,7 @@ def charge(attributes: Attributes) -> list[Charge]:
     restricting = [quota for quota in in_force if quotas.matches(quota, evaluator, attributes.obj)]
     for quota in restricting:
         _check_measurable(attributes, quota, evaluator)
-    now = attributes.server.clock.now()
+    now = attributes.context.clock.now()
     charges = []
     for quota in restricting:
         usage = evaluator.usage(attributes.obj, now)
@@ -63,7 +63,7 @@ def _in_force(attributes: Attributes, quota: Object) -> Object:
         quota,
         served,
         lambda key: attributes.transaction.list(key, attributes.namespace),
-        attributes.server.clock.now(),
+        attributes.context.clock.now(),
     )
     return {**quota, "status": observed}
 

@@ -84,8 +84,8 @@ def _account_of(attributes: Attributes) -> Object:
         if home is not None and is_active(home):
             account = default_account(namespace)
             account["metadata"] |= {
-                "creationTimestamp": attributes.server.clock.timestamp(),
-                "uid": attributes.server.ids.uid(*key, revision=attributes.transaction.revision),
+                "creationTimestamp": attributes.context.clock.timestamp(),
+                "uid": attributes.context.ids.uid(*key, revision=attributes.transaction.revision),
             }
             account = attributes.transaction.create(key, account)
     if account is None:
@@ -105,7 +105,7 @@ def mount_token(attributes: Attributes, spec: Object) -> None:
     )
     metadata, transaction = attributes.obj["metadata"], attributes.transaction
     pod = attributes.scope.key_of(metadata.get("name") or metadata.get("generateName") or "")
-    name = present or VOLUME_PREFIX + attributes.server.ids.suffix(
+    name = present or VOLUME_PREFIX + attributes.context.ids.suffix(
         *pod, VOLUME_PREFIX, number=transaction.names_given(pod)
     )
     is_mounted = False

@@ -238,7 +238,9 @@ def apply_patch(
     changed.setdefault("metadata", {})
     strategy.default(changed)
     if attributes.body is None and attributes.resource.custom:
-        [changed] = server.in_version(attributes.resource, [changed], attributes.transaction.get)
+        [changed] = server.in_version(
+            attributes.resource, [changed], attributes.transaction.get, attributes.context
+        )
     obj = attributes.obj
     restore(changed["metadata"], obj["metadata"], "managedFields")
     if changed == obj:
@@ -293,7 +295,7 @@ def _failed_calling(hook: Hook, error: CallingError) -> errors.InternalError:
 
 def _is_dry_run(attributes: Attributes) -> bool:
     """Return whether webhooks are to have no side effects."""
-    return attributes.transaction.dry_run or attributes.server.is_prediction
+    return attributes.transaction.dry_run or attributes.context.is_prediction
 
 
 def _check_dry_run(hook: Hook, attributes: Attributes) -> None:
@@ -315,7 +317,10 @@ def _shown(obj: Object, attributes: Attributes, resource: Resource) -> Object:
     strategy = attributes.scope.strategy
     if obj["metadata"].get("managedFields"):
         obj = tracking.shown(attributes.resource, strategy.field_schema(), obj)
-    return attributes.server.in_version(resource, [obj], attributes.transaction.get)[0]
+    [shown] = attributes.server.in_version(
+        resource, [obj], attributes.transaction.get, attributes.context
+    )
+    return shown
 
 
 def _answers(
@@ -348,7 +353,7 @@ def _answers(
                 hook.uid, endpoint, timeout, f"{REVIEW_GROUP}/{version}", REVIEW_KIND, request
             )
         )
-    return server.webhooks.answers(calls, server.ids)
+    return server.webhooks.answers(calls, attributes.context)
 
 
 def admission_request(seen: Attributes, resource: Resource) -> Object:
@@ -415,7 +420,7 @@ def _read(hook: Hook, answer: Answer, attributes: Attributes, *, mutating: bool)
         if warning and not any(
             unicodedata.category(letter) == "Cc" for letter in warning
         ):  # no header can hold it
-            attributes.server.warn(warning)
+            attributes.context.warn(warning)
     return (
         Review(None, patch)
         if response.get("allowed")

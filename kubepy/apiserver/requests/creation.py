@@ -10,7 +10,7 @@ from kubepy.api import errors
 from kubepy.api.meta import Object, clone
 from kubepy.api.scheme import Resource
 from kubepy.apiserver.managedfields.stamps import added, stamp
-from kubepy.apiserver.request import WriteOptions
+from kubepy.apiserver.request import Request
 from kubepy.apiserver.requests import admission
 from kubepy.apiserver.requests.decoding import (
     decode,
@@ -70,10 +70,10 @@ def create(scope: RequestScope, obj: Object) -> Object:
 
 def _create(scope: RequestScope, obj: Object) -> Object:
     """Create an object whatever it is."""
-    server, manager = scope.server, scope.request.write_options.field_manager
+    manager = scope.request.write_options.field_manager
     new = decode_request(scope, scope.resource, obj)
     match_namespace(new, scope)
-    drop_duplicate_owners(server, new)
+    drop_duplicate_owners(scope.context, new)
     if not manager:
         return create_decoded(scope, new, list)
     requested = clone(new)
@@ -81,7 +81,10 @@ def _create(scope: RequestScope, obj: Object) -> Object:
     def managed_fields() -> list[Object]:
         return [
             stamp(
-                manager, scope.resource.api_version, server.clock.timestamp(), added(requested, new)
+                manager,
+                scope.resource.api_version,
+                scope.context.clock.timestamp(),
+                added(requested, new),
             )
         ]
 
@@ -89,15 +92,12 @@ def _create(scope: RequestScope, obj: Object) -> Object:
 
 
 def answer_review(
-    server: Server,
-    resource: Resource,
-    review: Object,
-    options: WriteOptions,
-    context: ReviewContext,
+    server: Server, resource: Resource, review: Object, request: Request, context: ReviewContext
 ) -> Object:
     """Answer a review: an object whose creation is a question, and which is not stored. Raises
     BadRequest, Invalid."""
-    obj = decode(server, resource, review, options)
+    options = request.write_options
+    obj = decode(server, resource, review, options, request.require_context().warn)
     metadata, strategy = obj["metadata"], server.strategy(resource)
     for field in _SYSTEM_FIELDS:
         metadata.pop(field, None)
@@ -145,19 +145,19 @@ def create_decoded(
     names_given = 0
     if not metadata.get("name") and metadata.get("generateName"):
         metadata["name"], names_given = _generate_name(scope, metadata["generateName"])
-    strategy, server = scope.strategy, scope.server
+    strategy = scope.strategy
     scope = scope.with_name(metadata.get("name") or "")
-    metadata["creationTimestamp"] = server.clock.timestamp()
-    metadata["uid"] = server.ids.uid(*scope.key, revision=scope.transaction.revision)
+    metadata["creationTimestamp"] = scope.context.clock.timestamp()
+    metadata["uid"] = scope.context.ids.uid(*scope.key, revision=scope.transaction.revision)
     strategy.begin_create(new, scope.transaction.list)
-    strategy.take_requester(new, server.requester)
+    strategy.take_requester(new, scope.context.user)
     strategy.prepare_for_create(new)
     if strategy.has_generation and strategy.first_generation:
         metadata["generation"] = strategy.first_generation
     if entries := managed_fields():
         metadata["managedFields"] = entries
     validate_new(strategy, new)
-    server.warn_all(strategy.warnings_on_create(new))
+    scope.context.warn_all(strategy.warnings_on_create(new))
     attributes = Attributes(scope, new)
     admission.validate(attributes)
     admission.check_limits(scope, metadata["name"])
@@ -174,7 +174,7 @@ def _generate_name(scope: RequestScope, prefix: str) -> tuple[str, int]:
 
     After NAME_ATTEMPTS the last one is used as it is, and refused.
     """
-    subject, ids = scope.key_of(prefix), scope.server.ids
+    subject, ids = scope.key_of(prefix), scope.context.ids
     number = scope.transaction.names_given(subject) if ids.seed is not None else 0
     for attempt in range(NAME_ATTEMPTS):
         name = prefix[:MAX_GENERATED_PREFIX] + ids.suffix(*subject, number=number, attempt=attempt)

@@ -11,7 +11,7 @@ from kubepy.api.meta import Object, owner_references
 from kubepy.api.scheme import Resource
 from kubepy.api.types import Decoded, DecodeError, first_error, type_of
 from kubepy.api.values.goformat import json_type_name
-from kubepy.apiserver.request import WriteOptions
+from kubepy.apiserver.request import RequestContext, Warn, WriteOptions
 from kubepy.apiserver.server import RequestScope, Server
 from kubepy.quoting import printable, quote
 
@@ -90,7 +90,9 @@ def decode_request(scope: RequestScope, resource: Resource, obj: Object) -> Obje
     Raises BadRequest for values of the wrong type and, with ``Strict``, for unknown fields;
     ``Warn`` warns of them.
     """
-    return _with_reset(scope, decode(scope.server, resource, obj, scope.request.write_options), obj)
+    options = scope.request.write_options
+    decoded = decode(scope.server, resource, obj, options, scope.context.warn)
+    return _with_reset(scope, decoded, obj)
 
 
 def decode(
@@ -98,14 +100,17 @@ def decode(
     resource: Resource,
     obj: Object,
     options: WriteOptions,
+    warn: Warn,
     unknown_fields: list[str] | None = None,
 ) -> Object:
     """Decode an object without a request, as :func:`decode_request`.
 
+    :param warn: takes warnings.
     :param unknown_fields: takes the paths of the fields that are dropped.
     """
     api_version = _check_kind(resource, obj)
-    server.warn_all(server.strategy(resource).warnings_of_version(api_version))
+    for warning in server.strategy(resource).warnings_of_version(api_version):
+        warn(warning)
 
     def cannot_be_handled(detail: str) -> errors.BadRequest:
         kind, version = resource.kind, api_version.rpartition("/")[2]
@@ -123,7 +128,8 @@ def decode(
         raise cannot_be_handled(str(error)) from error
     if unknown_fields is not None:
         unknown_fields += decoded.unknown_fields
-    return _complete(server, resource, decoded, options, cannot_be_handled)
+    _check_fields(decoded, options, cannot_be_handled, warn)
+    return _complete(server, resource, decoded)
 
 
 def _check_kind(resource: Resource, obj: Object) -> str:
@@ -158,23 +164,21 @@ def _check_kind(resource: Resource, obj: Object) -> str:
     return str(api_version)
 
 
-def _complete(
-    server: Server,
-    resource: Resource,
-    decoded: Decoded,
-    options: WriteOptions,
-    refuse: Callable[[str], errors.Status],
-) -> Object:
-    """Refuse unknown fields or warn of them, and set the defaults."""
+def _check_fields(
+    decoded: Decoded, options: WriteOptions, refuse: Callable[[str], errors.Status], warn: Warn
+) -> None:
+    """Refuse unknown fields or warn of them. Raises what ``refuse`` makes."""
     complaints = options.strict.texts(decoded.unknown_fields)
     if complaints and options.field_validation == "Strict":
         raise refuse(f"strict decoding error: {', '.join(complaints)}")
     if options.field_validation == "Warn":
-        server.warn_all(
-            line.strip()
-            for text in complaints
-            for line in text.removeprefix("yaml: unmarshal errors:\n").split("\n")
-        )
+        for text in complaints:
+            for line in text.removeprefix("yaml: unmarshal errors:\n").split("\n"):
+                warn(line.strip())
+
+
+def _complete(server: Server, resource: Resource, decoded: Decoded) -> Object:
+    """Set the defaults of an object that is decoded, and return it."""
     decoded.object.setdefault("metadata", {})
     server.strategy(resource).default(decoded.object)
     return decoded.object
@@ -236,7 +240,8 @@ def decode_patched(
         )
     except DecodeError as error:
         raise invalid_patch(style.detail(error)) from None
-    new = _complete(scope.server, resource, decoded, scope.request.write_options, invalid_patch)
+    _check_fields(decoded, scope.request.write_options, invalid_patch, scope.context.warn)
+    new = _complete(scope.server, resource, decoded)
     _with_reset(scope, new, obj)
     match_namespace(new, scope)
     match_name(new, scope)
@@ -317,7 +322,7 @@ def match_name(obj: Object, scope: RequestScope) -> None:
     )
 
 
-def drop_duplicate_owners(server: Server, obj: Object) -> None:
+def drop_duplicate_owners(context: RequestContext, obj: Object) -> None:
     """Drop the repetition of an owner reference, with a warning (``dedupOwnerReferences``)."""
     unique: list[OwnerReference] = []
     duplicates = []
@@ -328,4 +333,4 @@ def drop_duplicate_owners(server: Server, obj: Object) -> None:
             unique.append(reference)
     if duplicates:
         obj["metadata"]["ownerReferences"] = unique
-        server.warn(f"{DUPLICATE_OWNERS}{', '.join(duplicates)}")
+        context.warn(f"{DUPLICATE_OWNERS}{', '.join(duplicates)}")

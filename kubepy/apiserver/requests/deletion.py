@@ -45,13 +45,13 @@ def delete(scope: RequestScope) -> Object:
     options, transaction, now = (
         scope.request.delete_options,
         scope.transaction,
-        scope.server.clock.now(),
+        scope.context.clock.now(),
     )
     admission.check_deletion(scope)
     old = scope.require()
     _check_options(scope, old, options)
     if scope.resource.key == "jobs.batch" and options.propagation_policy is None:
-        scope.server.warn(ORPHANED_PODS)
+        scope.context.warn(ORPHANED_PODS)
     attributes = Attributes(scope, old, is_deletion=True)
     admission.admit(attributes)
     admission.validate(attributes)

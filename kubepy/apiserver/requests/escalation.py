@@ -51,7 +51,7 @@ def confirm_no_escalation(attributes: Attributes) -> None:
         or scope.is_internal
     ):
         return
-    if PRIVILEGED_GROUP in (scope.server.requester.get("groups") or ()):
+    if PRIVILEGED_GROUP in (scope.context.user.get("groups") or ()):
         return
     obj, old = attributes.obj, attributes.old
     if old is not None and _without_collector_fields(obj) == _without_collector_fields(old):
@@ -114,7 +114,7 @@ def _check_binding(attributes: Attributes, reference: Object) -> None:
 def _attributes(scope: RequestScope, verb: str) -> AttributesRecord:
     resource = scope.resource
     return AttributesRecord(
-        scope.server.requester,
+        scope.context.user,
         verb,
         resource.group,
         resource.plural,
@@ -137,7 +137,7 @@ def _without_collector_fields(obj: Object) -> Object:
 
 def _escalation(scope: RequestScope, rules: Iterable[Object]) -> str:
     """Return the error of a user who does not have all rights of some rules, "" for one who has."""
-    user = scope.server.requester
+    user = scope.context.user
     own, problems = scope.server.authorizer.rules_for(user, scope.namespace)
     missing = uncovered(own, rules)
     if not missing:

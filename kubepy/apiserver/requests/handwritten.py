@@ -72,7 +72,9 @@ def complete(
     strategy, has_status = server.strategy(resource), bool(obj.get("status"))
     unknown: list[str] = []
     try:
-        completed = decode(server, resource, obj, WriteOptions(), unknown)
+        completed = decode(
+            server, resource, obj, WriteOptions(), lambda text: others.warn(key, text), unknown
+        )
         _refuse_unknown(key, unknown, others, is_new=old is None and not is_manifest)
         if not has_status and not completed["metadata"].get("generation"):
             strategy.prepare_for_create(completed)  # it was never created through the API

@@ -68,7 +68,7 @@ def patch_object(scope: RequestScope, patch: Patch) -> Object:
     old = scope.require()
     shown = scope.strategy.in_version(old, requested.api_version) if requested.is_older else old
     new = _patched(scope, requested, shown, patch)
-    drop_duplicate_owners(scope.server, new)
+    drop_duplicate_owners(scope.context, new)
     return replace(scope, new, old)
 
 

@@ -89,7 +89,7 @@ def mark_of(scope: RequestScope, body: Object) -> bytes | None:
         return marshal.dumps(
             (
                 scope.namespace,
-                scope.server.requester,
+                scope.context.user,
                 body["apiVersion"],
                 body["kind"],
                 metadata,
@@ -139,15 +139,15 @@ def create_alike(
     version, example = memory.made.get(mark, (-1, body))
     if version != memory.version:
         return None
-    transaction, server = scope.transaction, scope.server
+    transaction = scope.transaction
     prefix, node = body["metadata"]["generateName"], node_of(body["spec"])
     name, names_given = generate(scope, prefix)
     admission.check_limits(scope, name)
     metadata = {
         **example["metadata"],
         "name": name,
-        "creationTimestamp": server.clock.timestamp(),
-        "uid": server.ids.uid(*scope.key_of(name), revision=transaction.revision),
+        "creationTimestamp": scope.context.clock.timestamp(),
+        "uid": scope.context.ids.uid(*scope.key_of(name), revision=transaction.revision),
     }
     del metadata["resourceVersion"]
     spec = example["spec"] if node is None else with_node(example["spec"], node)

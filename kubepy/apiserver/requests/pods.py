@@ -72,7 +72,7 @@ def bind(scope: RequestScope, body: Object) -> Object:
     }
     status["conditions"] = list(status.get("conditions") or ())
     scheduled = {"lastProbeTime": None, "status": "True", "type": "PodScheduled"}
-    set_condition(status["conditions"], scheduled, scope.server.clock.now())
+    set_condition(status["conditions"], scheduled, scope.context.clock.now())
     bound = {
         **pod,
         "metadata": {**pod["metadata"]},
@@ -179,7 +179,7 @@ def is_dry_run(body: Object, requested: bool) -> bool:
 def evict(scope: RequestScope, body: Object) -> None:
     """Delete a pod if its budget allows it. Raises BadRequest, Invalid, NotFound, TooManyRequests,
     Forbidden."""
-    transaction, clock = scope.transaction, scope.server.clock
+    transaction, clock = scope.transaction, scope.context.clock
     eviction = _decoded(scope, EVICTION, body)
     options = _delete_options(scope, eviction.get("deleteOptions") or {})
     attributes = Attributes(scope, eviction, body=EVICTION)
@@ -270,7 +270,7 @@ def _is_unhealthy_and_free(pod: Object, budget: Object) -> bool:
 def _check_and_decrement(scope: RequestScope, budget: Object) -> None:
     """Count one disruption against the budget (``checkAndDecrement``). Raises TooManyRequests,
     Forbidden."""
-    status, metadata, clock = budget.get("status", {}), budget["metadata"], scope.server.clock
+    status, metadata, clock = budget.get("status", {}), budget["metadata"], scope.context.clock
     name = metadata["name"]
     if status.get("observedGeneration", 0) < metadata.get("generation", 0):
         raise _too_many_requests(
@@ -302,7 +302,9 @@ def _check_and_decrement(scope: RequestScope, budget: Object) -> None:
         if observed := new["status"].get("observedGeneration"):
             condition["observedGeneration"] = observed
         set_condition(new["status"].setdefault("conditions", []), condition, clock.now())
-    request = Request("update", BUDGETS, metadata["namespace"], name, "status")
+    request = Request(
+        "update", BUDGETS, metadata["namespace"], name, "status", context=scope.context
+    )
     replace(
         scope._replace(request=request, resource=scope.server.resource_of(request)), new, budget
     )

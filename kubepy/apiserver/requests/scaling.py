@@ -112,7 +112,7 @@ def update_scale(scope: RequestScope, change: Callable[[Object], Object]) -> Obj
             old,
             update,
             manager,
-            scope.server.clock.timestamp(),
+            scope.context.clock.timestamp(),
         )
     return store_scale(scope, after, old, managed_fields)
 

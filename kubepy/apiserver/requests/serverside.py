@@ -64,7 +64,7 @@ def apply_object(scope: RequestScope, config: Any) -> Object:
     elif not resource.custom:
         live = decode_object({"apiVersion": resource.api_version, "kind": resource.kind}).object
     entries = (old["metadata"].get("managedFields") or []) if old else []
-    unknown = (tracking.BEFORE_APPLY, scope.server.clock.timestamp())
+    unknown = (tracking.BEFORE_APPLY, scope.context.clock.timestamp())
     managers = tracking.complete(resource, schema, live, entries, unknown) if old else {}
     merged, changed = _merge(scope, resource, live, managers, config)
     new = _decode(scope, resource, merged)
@@ -139,7 +139,7 @@ def _merge(
     write = Write(
         manager_of(options.field_manager, APPLY, resource.api_version, subresource),
         resource.api_version,
-        scope.server.clock.timestamp(),
+        scope.context.clock.timestamp(),
         tracking.ignored_by(resource, subresource),
     )
     try:
@@ -194,5 +194,5 @@ def _applied_on_client(live: Object, resource: Resource, schema: Schema | None) 
 
 def _decode(scope: RequestScope, resource: Resource, merged: Any) -> Object:
     new = decode_patched(scope, resource, merged, PatchErrorStyle(lambda: to_json(merged), str))
-    drop_duplicate_owners(scope.server, new)
+    drop_duplicate_owners(scope.context, new)
     return new

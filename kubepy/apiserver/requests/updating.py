@@ -64,7 +64,7 @@ def update(scope: RequestScope, obj: Object) -> Object:
     new = decode_request(scope, scope.resource, obj)
     match_namespace(new, scope)
     match_name(new, scope)
-    drop_duplicate_owners(scope.server, new)
+    drop_duplicate_owners(scope.context, new)
     uid = new["metadata"].get("uid")
     old = scope.get()
     if old is None:
@@ -116,7 +116,7 @@ def replace(
         requested = None if subresource else new["metadata"].get("managedFields")
         entries = tracking.requested_entries(requested, old["metadata"].get("managedFields"))
         writer = tracking.Writer(
-            scope.request.write_options.field_manager, subresource, server.clock.timestamp()
+            scope.request.write_options.field_manager, subresource, scope.context.clock.timestamp()
         )
         managed_fields = tracking.tracked_update(
             scope.resource, strategy.field_schema, old, new, entries, writer
@@ -132,7 +132,7 @@ def replace(
     metadata = new["metadata"]
     if problems := validation_errors(strategy, new, old, subresource):
         raise errors.invalid(strategy.resource.qualified_kind, metadata.get("name", ""), problems)
-    server.warn_all(strategy.warnings_on_update(new, old))
+    scope.context.warn_all(strategy.warnings_on_update(new, old))
     admission.validate(attributes)
     charges = admission.charge_quotas(attributes)
     restore(metadata, old["metadata"], "managedFields")

@@ -233,7 +233,7 @@ class Factory:
         """The opened cluster. Raises CliError when there is none and the command only reads."""
         try:
             if self.open_cluster:
-                cluster = self.open_cluster
+                cluster = self.open_cluster.share()
                 if self.folder != self.home and not (
                     self.home and os.path.samefile(self.folder, self.home)
                 ):
@@ -248,8 +248,11 @@ class Factory:
                 cluster = clusters.LocalCluster.open(self.folder, create=self.may_create)
         except storage_errors.NoClusterError:
             raise self._no_cluster(self.folder) from None
-        self._as_found = cluster.caller()
-        cluster.client.warn = self.warn
+        self._faults_found = cluster.settings.faults
+        client = cluster.client.with_warn(self.warn)
+        if user := self.options.impersonated_user(self._target.user_name, self._target.user):
+            client = client.as_user(user)
+        cluster.client = cluster.controller_client = client
         cluster.store.set_warn(self.warn)
         if self.options.faults or cluster.settings.faults is not None:
             settings = cluster.settings.faults
@@ -258,8 +261,6 @@ class Factory:
             drawn = cluster.use_faults(settings)
             self.fault_run = faults.FaultRun(cluster, self.folder, self.words, self.say)
             self.fault_run.begin(drawn)
-        if user := self.options.impersonated_user(self._target.user_name, self._target.user):
-            cluster.client.requester = user
         if self.options.v or self.options.vmodule:
             logger = klog.Logger(
                 self.options.v, self.say, cluster.clock, self.options.module_levels()
@@ -292,7 +293,8 @@ class Factory:
             self._look_for_files()
             self.warn_of_files()
             if self.open_cluster:
-                cluster.work_for(self._as_found)
+                if cluster.settings.faults != self._faults_found:
+                    cluster.use_faults(self._faults_found)
             else:
                 with closing(cluster):
                     self._furnish(cluster)

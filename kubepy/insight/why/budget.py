@@ -53,7 +53,7 @@ class Budget:
     def count_moment(self) -> None:
         self._take(MOMENT)
 
-    def count_write(self, key: Key, obj: Object | None) -> None:
+    def count_write(self, key: Key, obj: Object | None, user: Object) -> None:
         """Count a write. Raises BudgetSpent where it is one of too many within a moment."""
         self._take(1)
         if self.left < -self._at_once:

@@ -81,9 +81,9 @@ class RunForward:
         self.fork = fork
         fork.client.on_write = self._note
 
-    def _note(self, key: Key, obj: Object | None) -> None:
+    def _note(self, key: Key, obj: Object | None, user: Object) -> None:
         self._writes += 1
-        self._budget.count_write(key, obj)
+        self._budget.count_write(key, obj, user)
         if key.resource == "pods" and obj is not None and not is_being_deleted(obj):
             is_ready = is_pod_terminal(obj) or is_pod_ready(obj)
             self.has_moved |= is_ready

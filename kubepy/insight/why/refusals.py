@@ -47,7 +47,7 @@ from kubepy.controllers.job.state import is_finished, new_job_state
 from kubepy.controllers.pod_control import is_namespace_terminating, pod_from_template
 from kubepy.controllers.statefulset.claims import new_claims
 from kubepy.controllers.statefulset.pods import is_ordered, new_stateful_pod, ordinal_of, ordinals
-from kubepy.controlplane.users import kubelet_of, user_of
+from kubepy.controlplane.users import user_of
 from kubepy.insight.why import room
 from kubepy.insight.why.goals import desired_replicas
 from kubepy.insight.why.remedies import (
@@ -64,7 +64,7 @@ from kubepy.insight.why.remedies import (
 )
 from kubepy.insight.why.scene import Diagnosis, value_at
 from kubepy.kubelet.nodes import is_registration_due, register
-from kubepy.runtime.reconcile import Informers
+from kubepy.kubelet.users import kubelet_of
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
@@ -276,10 +276,8 @@ class Trial(NamedTuple):
         """Try the creation on a fork that was changed first; return what would be created, or the
         API's answer."""
         fork = self.scene.cluster.fork(is_prediction=True)
-        client = fork.client
-        client.warn = lambda _: None
         change(fork)
-        client.requester = self.user
+        client = fork.client.silenced().as_user(self.user)
         try:
             if self.creation.resource == BINDING:
                 node = self.creation.obj["target"]["name"]
@@ -321,7 +319,7 @@ def trials(scene: Scene, owner: Object) -> Iterator[Trial]:
         if controller == "kubelet":
             user = kubelet_of(node_name(owner) or key.name)
         else:
-            user = user_of(controller, Informers())(key)
+            user = user_of(controller)
         for creation in creations(scene, owner):
             yield Trial(scene, creation, owner, user)
 

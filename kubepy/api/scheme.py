@@ -569,7 +569,9 @@ class Scheme:
 
     def __init__(self, custom: Callable[[], Iterable[Resource]] = tuple) -> None:
         self._read_custom = custom
-        self._custom: tuple[Resource, ...] | None = None
+        # None, or the custom resources. It is another list after each change, so that a thread
+        # which began to read before the change leaves nothing behind.
+        self._custom: list[tuple[Resource, ...] | None] = [None]
 
     def __iter__(self) -> Iterator[Resource]:
         return iter((*BUILT_IN, *self._custom_resources(), *AGGREGATED))
@@ -577,23 +579,27 @@ class Scheme:
     def forget_custom(self) -> None:
         """Read the custom resources again when they are next needed: a CustomResourceDefinition has
         changed."""
-        self._custom = None
+        self._custom = [None]
 
     def _custom_resources(self) -> tuple[Resource, ...]:
         """Return the custom resources in the order of discovery: all have one priority, so their
         names order them."""
-        if self._custom is None:
-            self._custom = tuple(
-                sorted(self._read_custom(), key=lambda resource: (resource.group, resource.plural))
+        kept = self._custom
+        resources = kept[0]
+        if resources is None:
+            read = sorted(
+                self._read_custom(), key=lambda resource: (resource.group, resource.plural)
             )
-        return self._custom
+            resources = kept[0] = tuple(read)
+        return resources
 
     def _first(self, choose: Callable[[Iterable[Resource]], Resource | None]) -> Resource | None:
         """Choose a built-in resource, or else a custom one, which may have been defined since they
         were read."""
         chosen = choose(BUILT_IN)
-        if chosen is None and self._custom is not None:
-            chosen = choose(self._custom)
+        known = self._custom[0]
+        if chosen is None and known is not None:
+            chosen = choose(known)
         if chosen is None:
             self.forget_custom()
             chosen = choose(self._custom_resources())

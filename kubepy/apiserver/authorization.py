@@ -177,8 +177,7 @@ class RbacAuthorizer:
     ) -> None:
         self._changed_since = changed_since
         self._list_objects = list_objects
-        self._mark: Mark = (-1, None)
-        self._policy = RbacPolicy([], [], [], [])
+        self._compiled: tuple[Mark, RbacPolicy] = (-1, None), RbacPolicy([], [], [], [])
 
     def authorize(self, attributes: AttributesRecord) -> AuthorizationDecision:
         if PRIVILEGED_GROUP in (attributes.user.get("groups") or ()):
@@ -197,11 +196,12 @@ class RbacAuthorizer:
     @property
     def policy(self) -> RbacPolicy:
         """The compiled roles and bindings, as they are now."""
-        mark, has_changed = self._changed_since(self._mark)
+        mark, policy = self._compiled
+        mark, has_changed = self._changed_since(mark)
         if has_changed:
-            self._policy = RbacPolicy(*(self._list_objects(kind) for kind in KINDS))
-        self._mark = mark
-        return self._policy
+            policy = RbacPolicy(*(self._list_objects(kind) for kind in KINDS))
+        self._compiled = mark, policy
+        return policy
 
 
 class Rule:

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from kubepy.storage.interfaces import Store, Transaction
 
 with lazy_imports():
-    from kubepy.apiserver import authorization, implied, rehearsal, tokens
+    from kubepy.apiserver import answers, authorization, implied, rehearsal, tokens
     from kubepy.apiserver.managedfields import tracking
     from kubepy.apiserver.requests import (
         creation,
@@ -121,7 +121,7 @@ class Batch:
         self.events = events
         self.memory = memory
         self.requests: RequestTransaction | None = None
-        self.answers: rehearsal.Answers | None = None  # of webhooks that are called in the batch
+        self.answers: answers.Answers | None = None  # of webhooks that are called in the batch
 
     def drain(self) -> Events:
         """Return the changes since the last call, in order.
@@ -203,6 +203,7 @@ class Client:
         """Return a client for another thread: it shares no batch with this one."""
         client = self.with_context(self._context)
         client._session = Session()
+        client._session.tokens = self._session.tokens
         return client
 
     @property
@@ -716,7 +717,7 @@ class Client:
                     with self._scope(request._replace(context=run.context())) as scope:
                         result = carry_out(scope.with_context(run.begin(scope.context)))
                     break
-                except rehearsal.CallsPending as pending:
+                except answers.CallsPending as pending:
                     run.call(pending)
         finally:
             run.end()
@@ -920,7 +921,7 @@ class Client:
                 )
             ]
             batch = self._session.batch = Batch(transaction, news, BatchMemory())
-            batch.answers = rehearsal.Answers(is_rehearsed=False)
+            batch.answers = answers.Answers(is_rehearsed=False)
             try:
                 yield batch
             finally:
@@ -997,18 +998,23 @@ class Client:
         :param refresh: edits of all files are seen when it begins, and not as their objects are
             read.
         """
-        clock, moved_from = self._server.clock, self._server.clock.own
+        clock, is_moved = self._server.clock, False
+        moved_from = clock.own
         try:
             with self._store.transaction(
                 refresh=refresh, looked_within=looked_within
             ) as transaction:
                 self.take_over_time()
                 moved_from = clock.own
-                yield transaction
-                if clock.own is not None and clock.own != moved_from:
+                try:
+                    yield transaction
+                finally:
+                    is_moved = clock.own != moved_from
+                if clock.own is not None and is_moved:
                     self._store.set_settings({"clock": format_exact_time(clock.own)})
         except BaseException as error:
-            clock.own = moved_from
+            if is_moved:
+                clock.own = moved_from
             if isinstance(error, ConflictError):  # somebody edited one of the files in the meantime
                 raise errors.Conflict(f"Operation cannot be fulfilled: {error}") from None
             raise

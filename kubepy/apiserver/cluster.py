@@ -41,7 +41,7 @@ with lazy_imports():
     from kubepy.apiserver import bootstrap, edit_admission, unserved, views
     from kubepy.apiserver.requests import handwritten, other_objects
     from kubepy.storage import links, memory, timeline
-    from kubepy.storage.folder import copying
+    from kubepy.storage.folder import copying, shared
 
 FAULTS_SEED = (
     "faults.seed"  # in the store's meta values: the seed of faults for which nobody has chosen one
@@ -132,6 +132,14 @@ class LocalCluster:
         shared.__dict__.update(self.__dict__)
         return shared
 
+    def apart(self) -> LocalCluster:
+        """Return this open cluster for another thread: its clients share no batch with those of
+        others. Only the store of :meth:`open_shared` lets several threads in."""
+        shared = self.share()
+        shared.client = shared.controller_client = self.client.apart()
+        shared._own_client = self._own_client.apart()
+        return shared
+
     def for_requests_of(self, user: Object, warn: Warn) -> LocalCluster:
         """Return this open cluster with a client for the requests of a user, whose warnings go to
         a function."""
@@ -164,6 +172,13 @@ class LocalCluster:
             cluster.store.set_meta(UNFINISHED, "yes")
             cluster.bootstrap()
         return cluster
+
+    @classmethod
+    def open_shared(cls, folder: str, *, lock_timeout: float = 30.0) -> LocalCluster:
+        """Open a state folder for several threads (:meth:`apart`). Raises NoClusterError,
+        FolderError."""
+        store = shared.SharedFolderStore(folder, volatile=VOLATILE, lock_timeout=lock_timeout)
+        return cls(store)
 
     @classmethod
     def make(

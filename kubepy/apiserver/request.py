@@ -19,7 +19,7 @@ from kubepy.lazy import NamedTuple
 from kubepy.quoting import quote
 
 if TYPE_CHECKING:
-    from kubepy.apiserver.rehearsal import Answers
+    from kubepy.apiserver.answers import Answers
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -123,7 +123,7 @@ class RequestContext(NamedTuple):
     :ivar clock: its time.
     :ivar ids: draws its uids and generated names.
     :ivar may_wait: for webhooks; False: a request that meets one raises
-        :class:`~kubepy.apiserver.rehearsal.WouldWait`.
+        :class:`~kubepy.apiserver.answers.WouldWait`.
     :ivar is_prediction: admission webhooks are called as for a dry run: what happens is only
         predicted.
     :ivar answers: what webhooks have answered to this request so far; None: it was not undone for

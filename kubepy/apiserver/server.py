@@ -9,7 +9,7 @@ plugins look at. Upstream: ``apiserver/pkg/endpoints/handlers`` (RequestScope),
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from kubepy.api import errors
 from kubepy.api.clock import Clock
@@ -28,6 +28,9 @@ with lazy_imports():
         conversion,  # for objects in several versions
         rehearsal,  # for requests that write
     )
+
+if TYPE_CHECKING:
+    from kubepy.apiserver.answers import Silent
 
 # The requester, as a UserInfo. There are no users here, so it is the one that a new cluster has,
 # unless he impersonates another one.
@@ -66,7 +69,7 @@ class Server:
         self.scheme = scheme
         self.clock = clock
         self._webhooks: rehearsal.WebhookCalls | None = None
-        self.silent: rehearsal.Silent = {}  # webhooks that timed out in predictions
+        self.silent: Silent = {}  # webhooks that timed out in predictions
         self.network_refusal: Callable[[], str] = nothing_refused
         self._authorizer: authorization.Authorizer | None = None
         self._new_strategy = new_strategy
@@ -111,7 +114,8 @@ class Server:
         """Return the strategy of a resource: a custom one has its own in each version, a built-in
         one is converted."""
         key = f"{resource.key}/{resource.version}" if resource.custom else resource.key
-        strategy = self._strategies.get(key)
+        strategies = self._strategies
+        strategy = strategies.get(key)
         if strategy is None:
             preferred = (
                 self.scheme.get(resource.key)
@@ -120,7 +124,7 @@ class Server:
             )
             if preferred is None:
                 raise errors.no_such_resource()
-            strategy = self._strategies[key] = self._new_strategy(preferred)
+            strategy = strategies[key] = self._new_strategy(preferred)
         return strategy
 
     def in_version(
@@ -173,7 +177,7 @@ class Server:
 
     def forget_strategies(self) -> None:
         """Make all strategies anew: a CustomResourceDefinition has changed."""
-        self._strategies.clear()
+        self._strategies = {}  # a thread that makes one meanwhile leaves it in the old map
 
 
 class RequestScope(NamedTuple):

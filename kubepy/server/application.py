@@ -74,7 +74,7 @@ class Application:
         self.controllers = (
             ControllerProcess(folder, options.verbosity, which, log) if runs else None
         )
-        self.watch_cache = WatchCache(lambda: LocalCluster.open(folder), log)
+        self.watch_cache = WatchCache(lambda: self.backend.cluster().apart(), log)
         self.requests: Counter[tuple[str, ...]] = (
             Counter()
         )  # that were answered, by the labels of their metric
@@ -82,7 +82,7 @@ class Application:
         self._heartbeats: asyncio.Task[None] | None = None
 
     def _open_cluster(self) -> LocalCluster:
-        cluster = LocalCluster.open(self.folder)
+        cluster = LocalCluster.open_shared(self.folder)
         cluster.store.set_warn(lambda text: self.log(f"Warning: {text}"))
         cluster.client.use_authorization(self.options.authorization)
         self.watch_cache.attach(cluster)

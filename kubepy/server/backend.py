@@ -3,8 +3,8 @@ loop.
 
 One thread writes, since a folder has one writer at a time, and a few read, since reads wait for
 nobody. A request that calls webhooks is made anew in a thread of a third kind: a webhook may take
-its time, and send requests to this very server meanwhile. Each thread has the cluster open for
-itself, with its own connection to the index.
+its time, and send requests to this very server meanwhile. All threads share one open cluster; each
+has clients and a connection to the index of its own.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from kubepy.api.meta import name_of
+from kubepy.apiserver.answers import WouldWait
 from kubepy.apiserver.client import CRDS
-from kubepy.apiserver.rehearsal import WouldWait
 from kubepy.storage import StorageError
 from kubepy.storage.errors import RemovedIndexError
 
@@ -33,7 +33,8 @@ CALLERS = 32  # requests that wait for webhooks at the same time
 class Backend:
     """Runs functions on the cluster in threads of its own.
 
-    :param open_cluster: opens the cluster; it is called in each thread when that is first needed.
+    :param open_cluster: opens the cluster for all threads; it is called once, when the first one
+        needs it.
     """
 
     def __init__(self, open_cluster: Callable[[], LocalCluster], readers: int = READERS) -> None:
@@ -42,7 +43,10 @@ class Backend:
         self._readers = ThreadPoolExecutor(readers, "reader")
         self._callers = ThreadPoolExecutor(CALLERS, "caller")
         self._own = threading.local()
-        self._clusters: list[LocalCluster] = []
+        self._opening = threading.Lock()
+        self._cluster: LocalCluster | None = None
+        # The revision up to which changes of definitions were noticed, and their versions then.
+        self._noticed: tuple[int, list[tuple[str, str]] | None] = (-1, None)
 
     async def read(self, function: Callable[[LocalCluster], T]) -> T:
         """Run a function that only reads. It goes on when the caller is cancelled, unless it has
@@ -66,10 +70,9 @@ class Backend:
     def _run(self, function: Callable[[LocalCluster], T], may_wait: bool = False) -> T:
         cluster: LocalCluster | None = getattr(self._own, "cluster", None)
         if cluster is None:
-            cluster = self._own.cluster = self._open_cluster()
+            cluster = self._own.cluster = self.cluster().apart()
             context = cluster.client.context._replace(may_wait=may_wait)
             cluster.client = cluster.client.with_context(context)
-            self._clusters.append(cluster)
         with suppress(StorageError):  # the function itself may have an answer for that
             cluster.client.take_over_time()  # another process may have moved it
             self._notice_definitions(cluster)
@@ -81,21 +84,30 @@ class Backend:
     def _notice_definitions(self, cluster: LocalCluster) -> None:
         """Read the custom kinds again after a change of their definitions by another thread or
         process."""
-        if (revision := cluster.client.revision()) == getattr(self._own, "revision", None):
+        noticed, known = self._noticed
+        if (revision := cluster.client.revision()) == noticed:
             return
         versions = [
             (name_of(definition), definition["metadata"]["resourceVersion"])
             for definition in cluster.client.list_stored(CRDS)
         ]
-        if versions != getattr(self._own, "definitions", versions):
+        if known is not None and versions != known:
             cluster.client.forget_custom_kinds()
-        self._own.revision, self._own.definitions = revision, versions
+        self._noticed = revision, versions
+
+    def cluster(self) -> LocalCluster:
+        """Return the open cluster; a thread works with one :meth:`apart <LocalCluster.apart>`.
+        Raises FolderError."""
+        with self._opening:
+            if self._cluster is None:
+                self._cluster = self._open_cluster()
+            return self._cluster
 
     def close(self) -> None:
-        """Wait for what has begun, drop what has not, and close the clusters: what was written is
+        """Wait for what has begun, drop what has not, and close the cluster: what was written is
         made durable."""
         for executor in (self._writer, self._readers, self._callers):
             executor.shutdown(cancel_futures=True)
-        for cluster in self._clusters:
+        if self._cluster is not None:
             with suppress(StorageError):  # the folder may be gone
-                cluster.close()
+                self._cluster.close()

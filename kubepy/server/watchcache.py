@@ -155,7 +155,7 @@ class Encodings:
 class WatchCache:
     """The cache of one cluster, fed by a thread of its own from :meth:`start` to :meth:`close`.
 
-    :param open_cluster: opens the cluster, in the thread of the cache.
+    :param open_cluster: returns the open cluster for the thread of the cache.
     :param log: takes a line about the store where it cannot be read.
     """
 
@@ -375,8 +375,6 @@ class WatchCache:
                 self._log(f"internal error: watch cache: {traceback.format_exc()}")
                 self._is_loaded = False
                 time.sleep(RETRY_SECONDS)
-        if cluster is not None:
-            cluster.close()
 
     def _wait(self, scan_due: float) -> None:
         """Wait until there is something to do, or the next look at the store is due."""

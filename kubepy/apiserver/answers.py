@@ -28,13 +28,13 @@ class WouldWait(Exception):
 class Answers:
     """The answers of webhooks to one request, which is carried out anew with each of them.
 
+    A call that has no answer yet ends the run.
+
     :param timed_out: endpoints that are not tried again, with their answers.
-    :ivar is_rehearsed: a call that has no answer yet ends the run; False: it is made at once.
     """
 
-    def __init__(self, timed_out: Silent | None = None, *, is_rehearsed: bool = True) -> None:
+    def __init__(self, timed_out: Silent | None = None) -> None:
         self.timed_out: Silent = {} if timed_out is None else timed_out
-        self.is_rehearsed = is_rehearsed
         self._known: dict[WebhookCall, Answer] = {}
 
     def of(self, calls: Sequence[WebhookCall]) -> list[Answer]:

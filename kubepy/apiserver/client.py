@@ -15,7 +15,7 @@ request is its own transaction, or one of many in a :meth:`Client.batch`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import datetime
 from functools import partial
 from itertools import chain, islice
@@ -111,27 +111,74 @@ class ObjectList(NamedTuple):
     problems: tuple[Problem, ...] = ()
 
 
-class Batch:
-    """Many requests in one transaction (see :meth:`Client.batch`)."""
+class ObservedEvents(NamedTuple):
+    """Changes in their order: own ones of a batch, or those of others."""
 
-    def __init__(
-        self, transaction: Transaction, events: Events, memory: BatchMemory | None = None
-    ) -> None:
-        self.transaction = transaction
-        self.events = events
-        self.memory = memory
+    events: Events
+    is_own: bool
+
+
+class Batch:
+    """Many requests in one transaction (see :meth:`Client.batch`), or in several where webhooks are
+    called in between.
+
+    :ivar events: the writes since the last :meth:`drain`.
+    :ivar answers: what requests know of webhooks at first: which have timed out in the batch.
+    """
+
+    def __init__(self, transaction: Transaction, outside: Events) -> None:
+        self.events: Events = []
+        self.memory: BatchMemory | None = None
         self.requests: RequestTransaction | None = None
-        self.answers: answers.Answers | None = None  # of webhooks that are called in the batch
+        self.answers: answers.Answers | None = None
+        self.suspend: Callable[[], AbstractContextManager[None]] = nullcontext
+        self._transaction = transaction
+        self._drained: list[ObservedEvents] = [ObservedEvents(outside, is_own=False)]
+        self._failure: BaseException | None = None
+
+    @property
+    def transaction(self) -> Transaction:
+        """The transaction that is open. Raises the error for which there is none any more."""
+        if self._failure is not None:
+            raise self._failure
+        return self._transaction
+
+    def go_on(self, transaction: Transaction, outside: Events) -> None:
+        """Go on in another transaction, before which others have made changes."""
+        self._drained += [
+            ObservedEvents([*self.events], is_own=True),
+            ObservedEvents(outside, is_own=False),
+        ]
+        self.events.clear()
+        self._transaction, self.requests = transaction, None
+        self.memory = BatchMemory()
+
+    def fail(self, error: BaseException) -> None:
+        """Note that no transaction is open any more."""
+        self._failure = error
 
     def drain(self) -> Events:
-        """Return the changes since the last call, in order.
+        """Return the changes since the last call, in order."""
+        return [event for part in self.drain_parts() for event in part.events]
 
-        These are edits from outside and other processes' writes up to the beginning of the batch,
-        and its own writes.
+    def drain_parts(self) -> list[ObservedEvents]:
+        """Return the changes since the last call, in order: edits from outside and other processes'
+        writes up to the beginning of a transaction, and the batch's own writes.
+
+        Raises the error for which no transaction is open any more.
         """
-        drained = [change for event in self.events for change in split_replacement(event)]
+        if self._failure is not None:
+            raise self._failure
+        parts = [*self._drained, ObservedEvents([*self.events], is_own=True)]
         self.events.clear()
-        return drained
+        self._drained.clear()
+        return [
+            part._replace(
+                events=[change for event in part.events for change in split_replacement(event)]
+            )
+            for part in parts
+            if part.events
+        ]
 
 
 class Session:
@@ -700,15 +747,8 @@ class Client:
             problems := validation_metadata.validate_field_manager(manager)
         ):
             raise errors.invalid(f"{request.verb.capitalize()}Options.meta.k8s.io", "", problems)
-        if self._batch:
-            first = len(self._batch.events)
-            resource, request = self._resolve(request)
-            scope = RequestScope(
-                self._server, self._batched(_is_dry_run(request)), request, resource
-            )
-            result = carry_out(scope)
-            self._notice_definitions(self._batch.events, first)
-            return self._result(scope, result)
+        if self._batch is not None:
+            return self._write_in_batch(self._batch, request, carry_out)
         context = request.context or self._context
         run = rehearsal.Rehearsal(self._server.webhooks, context)
         try:
@@ -722,6 +762,49 @@ class Client:
         finally:
             run.end()
         return self._result(scope.with_context(context), result)
+
+    def _write_in_batch(
+        self, batch: Batch, request: Request, carry_out: Callable[[RequestScope], T]
+    ) -> T:
+        """Carry out a request in the transaction of the batch. It writes nothing before webhooks
+        have answered."""
+
+        def run(context: RequestContext) -> tuple[RequestScope, T]:
+            first = len(batch.events)
+            resource, resolved = self._resolve(request._replace(context=context))
+            transaction = self._batched(_is_dry_run(resolved))
+            scope = RequestScope(self._server, transaction, resolved, resource)
+            result = carry_out(scope)
+            self._notice_definitions(batch.events, first)
+            return scope, result
+
+        scope, result = self._answered(batch, self._in_context(request).require_context(), run)
+        return self._result(scope, result)
+
+    def _answered(
+        self, batch: Batch, context: RequestContext, run: Callable[[RequestContext], T]
+    ) -> T:
+        """Run something in a batch, and again with the answers of the webhooks that it meets, for
+        whose calls the batch is suspended.
+
+        The first run costs what it would without webhooks.
+        """
+        if batch.answers is None:
+            return run(context)
+        try:
+            return run(context)
+        except answers.CallsPending:
+            pass
+        rehearsed = rehearsal.Rehearsal(self._server.webhooks, context, batch.answers.timed_out)
+        try:
+            while True:
+                try:
+                    return run(rehearsed.begin(rehearsed.context()))
+                except answers.CallsPending as pending:
+                    with batch.suspend():
+                        rehearsed.call(pending)
+        finally:
+            rehearsed.end()
 
     def _result(self, scope: RequestScope, result: T) -> T:
         """Return the result of a request that wrote; an object in the request's version, whichever
@@ -739,12 +822,17 @@ class Client:
         storage."""
         version = request.resource.version
         if request.resource.group != resource.group:
-            view = self._server.scheme.by_key(request.resource.group_resource)
-            return self._server.in_version(view, objects, self._find, request.require_context())
-        if not version or (not resource.custom and version == resource.version):
+            wanted = self._server.scheme.by_key(request.resource.group_resource)
+        elif not version or (not resource.custom and version == resource.version):
             return objects
-        context = request.require_context()
-        return self._server.in_version(resource.at(version), objects, self._find, context)
+        else:
+            wanted = resource.at(version)
+
+        def convert(context: RequestContext) -> Objects:
+            return self._server.in_version(wanted, objects, self._find, context)
+
+        context, batch = request.require_context(), self._batch
+        return convert(context) if batch is None else self._answered(batch, context, convert)
 
     def _find(self, key: Key) -> Object | None:
         return self._batch.transaction.get(key) if self._batch else self._store.get(key)
@@ -896,37 +984,66 @@ class Client:
         """Run all requests of this Client inside the block in one transaction; an exception undoes
         them all.
 
+        A request that meets webhooks ends the transaction with what was written before it: nothing
+        is locked while they are called. The block goes on in another one.
+
         :param observed: returns an object as the caller last saw it. Changes from outside get their
             ``old`` from it, and are left out if the caller has seen that very version.
         :param looked_within: see :meth:`Store.transaction`.
         """
-        with self._storage_transaction(refresh=True, looked_within=looked_within) as transaction:
-            since = transaction.revision if self._session.since is None else self._session.since
-            events: Events = []
-            if since < transaction.revision:
-                events = [
-                    _event(change, observed)
-                    for change in self._read_changes(transaction.changes, since)
-                ]
-            # The caller has seen the version that some changes led to.
-            news = [
-                event
-                for event in events
-                if event.old is not event.new
-                and (
-                    event.old is None
-                    or event.new is None
-                    or event.old["metadata"]["resourceVersion"]
-                    != event.new["metadata"]["resourceVersion"]
+        with ExitStack() as stack:
+
+            def begin() -> Transaction:
+                return stack.enter_context(
+                    self._storage_transaction(refresh=True, looked_within=looked_within)
                 )
-            ]
-            batch = self._session.batch = Batch(transaction, news, BatchMemory())
-            batch.answers = answers.Answers(is_rehearsed=False)
+
+            @contextmanager
+            def suspend() -> Iterator[None]:
+                since = batch.transaction.revision
+                try:
+                    stack.close()  # commits
+                    yield
+                    transaction = begin()
+                    batch.go_on(transaction, self._news(transaction, since, observed))
+                except BaseException as error:
+                    batch.fail(error)
+                    raise
+
+            transaction = begin()
+            since = self._session.since
+            batch = Batch(
+                transaction,
+                self._news(transaction, transaction.revision if since is None else since, observed),
+            )
+            batch.memory, batch.answers, batch.suspend = BatchMemory(), answers.Answers(), suspend
+            self._session.batch = batch
             try:
                 yield batch
             finally:
                 self._session.batch = None
-        self._session.since = transaction.revision
+            last = batch.transaction
+        self._session.since = last.revision
+
+    def _news(self, transaction: Transaction, since: int, observed: Observed | None) -> Events:
+        """Return the changes after a revision that a transaction begins with, without those that
+        led to the version that the caller has seen."""
+        if since >= transaction.revision:
+            return []
+        events = [
+            _event(change, observed) for change in self._read_changes(transaction.changes, since)
+        ]
+        return [
+            event
+            for event in events
+            if event.old is not event.new
+            and (
+                event.old is None
+                or event.new is None
+                or event.old["metadata"]["resourceVersion"]
+                != event.new["metadata"]["resourceVersion"]
+            )
+        ]
 
     @contextmanager
     def joined(self) -> Iterator[None]:

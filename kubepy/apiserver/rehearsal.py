@@ -4,8 +4,9 @@ A request holds the lock of the folder while it runs, and a webhook may take its
 ``kubepy`` itself. So a request that meets a webhook is undone, the webhook is called while nothing
 is locked, and the request runs again with the answer, until it has all of them: a *rehearsal*. Its
 ids and its time stay the same from run to run, and so do the calls, unless another program has
-changed the object meanwhile. Requests in a batch (the controllers') cannot be undone one by one:
-there webhooks are called under the lock.
+changed the object meanwhile. A request in a batch (the controllers') writes nothing before its
+webhooks have answered; what the batch has written before is committed, so that there nothing is
+locked either while they are called.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class WebhookCalls:
     def answers(self, calls: Sequence[WebhookCall], context: RequestContext) -> list[Answer]:
         """Return the answers to the calls of a request. Raises CallsPending in a rehearsal that
         does not have all of them yet."""
-        if context.answers is None or not context.answers.is_rehearsed:
+        if context.answers is None:
             return self.send(calls, context)
         return context.answers.of(calls)
 
@@ -100,12 +101,15 @@ class Rehearsal:
     Ids and time repeat from run to run. The warnings of the last run are given in the end.
 
     :param context: that of the request.
+    :param timed_out: endpoints that are not tried again, with their answers.
     """
 
-    def __init__(self, webhooks: WebhookCalls, context: RequestContext) -> None:
+    def __init__(
+        self, webhooks: WebhookCalls, context: RequestContext, timed_out: Silent | None = None
+    ) -> None:
         self._webhooks = webhooks
         self._context = context
-        self._answers = Answers()
+        self._answers = Answers(timed_out)
         self._ids = RecordedIds(context.ids)
         self._clock: Clock | None = None
         self._warnings: list[str] = []

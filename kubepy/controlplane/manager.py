@@ -421,7 +421,11 @@ class Manager:
                 self.queues.put_off(*picked, ROOM_SECONDS)
                 continue
             self._sync(*picked)
-            self._source.observe(batch.drain(), self._note)
+            for part in batch.drain_parts():
+                if part.is_own:
+                    self._source.observe(part.events, self._note)
+                else:  # while webhooks were called
+                    self._source.observe_others(part.events)
             passed = time.monotonic() - start
             if self._is_time_to_commit(passed, patience):
                 return

@@ -181,9 +181,13 @@ class EventSource:
         else:
             self._recall_before(inbox)
             self._view.refresh()
-            for event in inbox:
-                if event.key.resource not in UNWATCHED:
-                    self._observe(event, _nothing)
+            self.observe_others(inbox)
+
+    def observe_others(self, events: Iterable[WatchEvent]) -> None:
+        """Take in changes that others made."""
+        for event in events:
+            if event.key.resource not in UNWATCHED:
+                self._observe(event, _nothing)
 
     def observe(self, events: Iterable[WatchEvent], note: Callable[[WatchEvent], None]) -> None:
         """Take in the writes of a sync.

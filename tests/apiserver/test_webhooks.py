@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from kubepy.apiserver.admission.webhooks import MUTATING, VALIDATING
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import MERGE_PATCH, CreateOptions, DeleteOptions, Patch
+from kubepy.storage import LockTimeoutError
 from tests.apiserver.webhook_server import CA_BUNDLE, Hook, configuration, json_patch, rule, serving
 
 Object = dict[str, Any]
@@ -454,6 +456,60 @@ def test_webhook_may_write_to_the_cluster_while_it_is_called(
     create(client)
     assert client.get("secrets", "by-hook", namespace="default")
     assert len(hook.reviews) == 1
+
+
+def test_webhook_may_write_to_the_cluster_while_a_batch_waits_for_it(
+    client: Client, hook: Hook, tmp_path: Path
+) -> None:
+    def respond(request: Object) -> Object:
+        beside = LocalCluster.open(tmp_path / "state", lock_timeout=2)
+        beside.client.get("secrets", "before", namespace="default")  # is committed by now
+        beside.client.create("secrets", {"metadata": {"name": "by-hook"}}, namespace="default")
+        beside.close()
+        return {"allowed": True}
+
+    hook.respond = respond
+    validating(client)
+    with client.batch() as batch:
+        client.create("secrets", {"metadata": {"name": "before"}}, namespace="default")
+        create(client)
+        client.create("secrets", {"metadata": {"name": "after"}}, namespace="default")
+        parts = batch.drain_parts()
+    assert [(part.is_own, [event.key.name for event in part.events]) for part in parts] == [
+        (True, ["before"]),
+        (False, ["by-hook"]),
+        (True, ["c", "after"]),
+    ]
+    assert len(hook.reviews) == 1
+
+
+def test_batch_that_cannot_go_on_after_a_webhook_ends_with_the_error(
+    client: Client, hook: Hook, tmp_path: Path
+) -> None:
+    with ExitStack() as others:
+
+        def respond(request: Object) -> Object:
+            beside = others.enter_context(closing(LocalCluster.open(tmp_path / "state")))
+            others.enter_context(beside.store.transaction())
+            return {"allowed": True}
+
+        hook.respond = respond
+        validating(client)
+        client._store.lock_timeout = 0.1
+
+        def work() -> None:
+            with client.batch() as batch:
+                client.create("secrets", {"metadata": {"name": "before"}}, namespace="default")
+                for _ in range(2):
+                    with pytest.raises(LockTimeoutError):
+                        create(client)
+                batch.drain()
+
+        with pytest.raises(LockTimeoutError):
+            work()
+    assert client.get("secrets", "before", namespace="default")
+    with pytest.raises(Status):
+        client.get("configmaps", "c", namespace="default")
 
 
 def test_object_that_changes_meanwhile_is_reviewed_again(

@@ -126,6 +126,8 @@ class RequestContext(NamedTuple):
         :class:`~kubepy.apiserver.answers.WouldWait`.
     :ivar is_prediction: admission webhooks are called as for a dry run: what happens is only
         predicted.
+    :ivar component: the controller of kubepy's own that makes it, "" for everybody else: a field
+        that the schema does not have is its error.
     :ivar answers: what webhooks have answered to this request so far; None: it was not undone for
         them, and calls them where it meets them.
     """
@@ -136,6 +138,7 @@ class RequestContext(NamedTuple):
     ids: Ids
     may_wait: bool = True
     is_prediction: bool = False
+    component: str = ""
     answers: Answers | None = None
 
     def warn_all(self, warnings: Iterable[str]) -> None:

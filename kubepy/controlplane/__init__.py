@@ -167,7 +167,8 @@ def new_reconcilers(
     names = [name for name in reconciler_names(settings) if name in among]
 
     def build(name: str, new_reconciler: Callable[[Context], Reconciler]) -> Reconciler:
-        own_context = context._replace(client=context.client.as_user(users.user_of(name)))
+        requests = context.client.context._replace(user=users.user_of(name), component=name)
+        own_context = context._replace(client=context.client.with_context(requests))
         if logger is not None:
             new_reconciler = verbose.logging(new_reconciler, logger)
         if settings.faults is not None and settings.faults.afflicts(name):

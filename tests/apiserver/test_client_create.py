@@ -7,7 +7,8 @@ import pytest
 from kubepy.api.errors import Status
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import LocalCluster
-from kubepy.apiserver.request import CreateOptions, DeleteOptions
+from kubepy.apiserver.request import MERGE_PATCH, CreateOptions, DeleteOptions, Patch
+from kubepy.apiserver.requests.decoding import UnknownFieldError
 
 NOW = "2026-11-20T10:00:00Z"
 SUBDOMAIN = (
@@ -198,6 +199,22 @@ def test_secret_too_large_error_is_about_its_data(client: Client) -> None:
         str(error.value)
         == 'Secret "s" is invalid: data: Too long: may not be more than 1048576 bytes'
     )
+
+
+def test_unknown_field_in_write_of_own_controller_is_its_error(client: Client) -> None:
+    controller = client.with_context(client.context._replace(component="toy-controller"))
+    wrong = {**config_map(), "extra": {"deep": 1}}
+    with pytest.raises(UnknownFieldError) as caught:
+        controller.create("configmaps", wrong, namespace="default")
+    assert str(caught.value) == 'toy-controller: configmaps: unknown field "extra"'
+    made = controller.create("configmaps", config_map(), namespace="default")
+    with pytest.raises(UnknownFieldError, match="toy-controller"):
+        controller.patch(
+            "configmaps",
+            made["metadata"]["name"],
+            Patch(MERGE_PATCH, {"extra": 1}),
+            namespace="default",
+        )
 
 
 def test_unknown_fields_are_errors_warnings_or_nothing(client: Client) -> None:

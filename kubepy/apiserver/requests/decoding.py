@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api import errors
@@ -37,6 +37,14 @@ _OLD_VERSIONS = {
     "rbac": ("rbac.authorization.k8s.io/v1alpha1", "rbac.authorization.k8s.io/v1beta1"),
     "storage": ("storage.k8s.io/v1alpha1", "storage.k8s.io/v1beta1"),
 }
+
+
+class UnknownFieldError(Exception):
+    """A controller of kubepy's own has written fields that there are not."""
+
+    def __init__(self, component: str, resource: str, fields: Sequence[str]) -> None:
+        shown = ", ".join(map(quote, fields))
+        super().__init__(f"{component}: {resource}: unknown field {shown}")
 
 
 # --- kinds ----------------------------------------------------------------------------------------
@@ -90,9 +98,20 @@ def decode_request(scope: RequestScope, resource: Resource, obj: Object) -> Obje
     Raises BadRequest for values of the wrong type and, with ``Strict``, for unknown fields;
     ``Warn`` warns of them.
     """
-    options = scope.request.write_options
-    decoded = decode(scope.server, resource, obj, options, scope.context.warn)
+    options, unknown_fields = scope.request.write_options, list[str]()
+    decoded = decode(scope.server, resource, obj, options, scope.context.warn, unknown_fields)
+    _refuse_unknown_fields(scope, resource, unknown_fields)
     return _with_reset(scope, decoded, obj)
+
+
+def _refuse_unknown_fields(
+    scope: RequestScope, resource: Resource, unknown_fields: Sequence[str]
+) -> None:
+    """Refuse fields that the schema of a built-in kind does not have in a write of kubepy's own
+    controllers: they would be dropped in silence. Raises UnknownFieldError."""
+    component = scope.context.component
+    if unknown_fields and component and not resource.custom:
+        raise UnknownFieldError(component, resource.key, unknown_fields)
 
 
 def decode(
@@ -240,6 +259,7 @@ def decode_patched(
         )
     except DecodeError as error:
         raise invalid_patch(style.detail(error)) from None
+    _refuse_unknown_fields(scope, resource, decoded.unknown_fields)
     _check_fields(decoded, scope.request.write_options, invalid_patch, scope.context.warn)
     new = _complete(scope.server, resource, decoded)
     _with_reset(scope, new, obj)

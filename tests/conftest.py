@@ -5,11 +5,13 @@ Hypothesis tries the same examples each time, so that no test fails by chance.
 ``@example``.
 """
 
+import sys
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
+from kubepy.storage import frozen
 from tests.forkserver import ForkServer
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
@@ -37,6 +39,15 @@ UNTRACED = {
     "server": {"fuzz", "watch_faults", "watch_histories"},
     "storage": {"contract", "faults", "forks", "model", "round_trip", "sums", "yaml_dump"},
 }
+
+
+# In the tests of these packages a change of an object that came out of a store raises TypeError, as
+# under PYTHONDEVMODE=1.
+FROZEN = {"apiserver", "controllers", "kubelet", "runtime", "scheduler"}
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    frozen.is_on = sys.flags.dev_mode or item.path.parent.name in FROZEN
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from kubepy.storage.frozen import FrozenDict, FrozenList
+
 if TYPE_CHECKING:
     from kubepy.api.typed import ObjectReference, OwnerReference
 
@@ -30,9 +32,9 @@ ORPHAN = "orphan"
 def clone(value: Any) -> Any:
     """Return a deep copy of plain JSON data, five times as fast as ``copy.deepcopy``."""
     kind = type(value)
-    if kind is dict:
+    if kind is dict or kind is FrozenDict:
         return {key: clone(item) for key, item in value.items()}
-    if kind is list:
+    if kind is list or kind is FrozenList:
         return [clone(item) for item in value]
     return value
 

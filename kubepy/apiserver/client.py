@@ -60,6 +60,7 @@ from kubepy.storage import (
     StorageError,
     is_disk_full,
 )
+from kubepy.storage.frozen import thawed
 
 if TYPE_CHECKING:
     from kubepy.storage.interfaces import Store, Transaction
@@ -599,6 +600,7 @@ class Client:
         return metrics.metrics_of(resource, subjects, pods, self.clock.now())
 
     def _create(self, request: Request, obj: Any) -> Object:
+        obj = thawed(obj)
         if request.subresource == "token":
             return self.tokens.create(self._resolve_subresource(request), obj)
         if request.subresource:
@@ -680,6 +682,7 @@ class Client:
         return request
 
     def _update(self, request: Request, obj: Object) -> Object:
+        obj = thawed(obj)
         request = self._of_object(request, obj)
         if request.subresource == "scale":
             return self._write(request, lambda scope: scaling.replace_scale(scope, obj))

@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from kubepy.storage.errors import CompactedError, LockTimeoutError
+from kubepy.storage.frozen import shared
 from kubepy.storage.links import (
     Keys,
     LinkedObjects,
@@ -100,7 +101,7 @@ def decode(text: str, revision: int) -> Object:
     """Return the object of a JSON text with its resourceVersion."""
     obj: Object = json.loads(text)
     obj["metadata"]["resourceVersion"] = str(revision)
-    return obj
+    return shared(obj)
 
 
 Records = SortedMap[str, MemoryRecord]  # by name

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from kubepy.lazy import NamedTuple
+from kubepy.storage.frozen import FrozenDict, thaw
 
 ADDED = "ADDED"
 MODIFIED = "MODIFIED"
@@ -238,6 +239,8 @@ def to_json(obj: Object) -> str:
     Numbers without a fraction become integers in the object too, as they come back from a file.
     Raises ValueError for values that JSON or a file cannot hold.
     """
+    if obj["metadata"].__class__ is FrozenDict:
+        obj = thaw(obj)
     metadata = obj["metadata"]
     version = metadata.pop("resourceVersion", None)
     try:

@@ -10,6 +10,7 @@ from math import inf
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from kubepy.storage.errors import ConflictError, ExistsError, MissingError
+from kubepy.storage.frozen import shared, thawed
 from kubepy.storage.model import (
     ADDED,
     DELETED,
@@ -303,6 +304,7 @@ class BufferedTransaction(Generic[Stored]):
     def _put(
         self, key: Key, entry: TransactionEntry[Stored], obj: Object, text: str | None
     ) -> Object:
+        obj = thawed(obj)
         self._remove_expired()
         self._touch(key, entry, obj)
         if entry.is_there and entry.before is not None and not entry.has_moved:
@@ -313,7 +315,8 @@ class BufferedTransaction(Generic[Stored]):
             heappush(self._expiring, (entry.expires, key))
         obj["metadata"]["resourceVersion"] = str(self._revision)
         self._keys.setdefault(key.resource, set()).add(key)
-        return obj
+        entry.object = shared(obj)
+        return entry.object
 
     def _remove(self, key: Key, entry: TransactionEntry[Stored]) -> None:
         self._touch(key, entry, None)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kubepy.api.errors import Status
+from kubepy.api.meta import clone
 from kubepy.api.schema.customresources import deprecation_of
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import LocalCluster
@@ -178,7 +179,7 @@ def test_rule_with_optional_old_self_runs_on_create(client: Client) -> None:
 
 
 def test_update_of_unchanged_value_passes_new_rule(client: Client) -> None:
-    made = client.create(CRDS, definition({**SPEC, RULES: []}))
+    made = clone(client.create(CRDS, definition({**SPEC, RULES: []})))
     create(client, min=5, max=3)
     made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"][RULES] = SPEC[
         RULES

@@ -13,6 +13,7 @@ from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import CreateOptions
 from kubepy.apiserver.requests import creation, podbatches
+from kubepy.storage import frozen
 
 NOW = "2026-11-20T10:00:00Z"
 CONTAINER = {"name": "c", "image": "agent:1"}
@@ -307,6 +308,7 @@ def test_binding_and_status_are_as_the_long_way_makes_them(
 def test_status_of_pod_that_batch_stored_is_not_decoded_as_a_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(frozen, "is_on", False)  # frozen objects are copied
     cluster = LocalCluster.in_memory({"clock": NOW, "seed": 1})
     with cluster.client.batch():
         made = creator(cluster.client)(pod({}, "a"))
@@ -318,7 +320,10 @@ def test_status_of_pod_that_batch_stored_is_not_decoded_as_a_whole(
     assert stored["spec"] is made["spec"]
 
 
-def test_pods_of_one_template_share_what_they_have_in_common() -> None:
+def test_pods_of_one_template_share_what_they_have_in_common(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(frozen, "is_on", False)  # frozen objects are copied
     cluster = LocalCluster.in_memory({"clock": NOW, "seed": 1})
     with cluster.client.batch():
         first, second = (creator(cluster.client)(pod({}, node)) for node in "ab")

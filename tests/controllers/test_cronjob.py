@@ -116,7 +116,7 @@ def test_start_makes_job_that_is_named_by_minute_and_bears_its_time(lab):
             "blockOwnerDeletion": True,
         }
     ]
-    [active] = owner["status"].pop("active")
+    [active] = owner["status"]["active"]
     assert {key: active[key] for key in ("apiVersion", "kind", "name", "namespace", "uid")} == {
         "apiVersion": "batch/v1",
         "kind": "Job",

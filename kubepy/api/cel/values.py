@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import SplitResult
 
 from kubepy.api.values.quantity import Quantity
+from kubepy.storage.frozen import FrozenDict, FrozenList
 
 INT_MIN = -(2**63)
 INT_MAX = 2**63 - 1
@@ -116,6 +117,8 @@ _KINDS: dict[type, str] = {
     bytes: "bytes",
     list: "list",
     dict: "map",
+    FrozenList: "list",
+    FrozenDict: "map",
     type(None): "null",
     datetime: "timestamp",
     Duration: "duration",

@@ -22,6 +22,7 @@ from kubepy.api.meta import AnyObject, Object
 from kubepy.api.patches import PatchError, conflict
 from kubepy.api.schema.openapi import Schema
 from kubepy.lazy import lazy_imports
+from kubepy.storage.frozen import plain_type
 
 with lazy_imports():
     from kubepy.api.patches import json_patch as jsonpatch
@@ -98,7 +99,7 @@ def _undecodable(value: Any, go_type: str) -> Status:
 
 
 def _json_word(value: Any) -> str:
-    return _JSON_WORDS[type(value)]
+    return _JSON_WORDS[plain_type(value)]
 
 
 def _rejected() -> Status:

@@ -10,6 +10,7 @@ from typing import Any
 
 from kubepy.api.patches import PatchError, bad_argument
 from kubepy.api.values.goformat import format_value
+from kubepy.storage.frozen import plain_type
 
 MARKER = "$patch"
 SET_ORDER = "$setElementOrder"
@@ -21,7 +22,7 @@ MAP = "map[string]interface {}"
 def same(left: Any, right: Any) -> bool:
     """Compare JSON values as ``reflect.DeepEqual`` does: 1, 1.0 and true are three different
     values."""
-    if type(left) is not type(right):
+    if plain_type(left) is not plain_type(right):
         return False
     if isinstance(left, dict):
         return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
@@ -37,9 +38,9 @@ def element_type(*lists: List) -> type:
     for element in (element for elements in lists for element in elements):
         if common is None and isinstance(element, list):
             raise PatchError("lists of lists are not supported", 422)
-        if common not in (None, type(element)):
+        if common not in (None, plain_type(element)):
             raise PatchError(f"list element types are not identical: {format_value(list(lists))}")
-        common = type(element)
+        common = plain_type(element)
     if common is None:
         raise PatchError("no elements in any of the given slices")
     return common

@@ -25,6 +25,7 @@ from kubepy.api.patches.elements import (
 from kubepy.api.patches.strategic import DELETE_FROM, RETAIN_KEYS, PatchMeta, lookup, merge
 from kubepy.api.schema.openapi import Schema
 from kubepy.api.values.goformat import format_value
+from kubepy.storage.frozen import plain_type
 
 
 class DiffOptions(NamedTuple):
@@ -89,7 +90,7 @@ def _diff_field(
         if old != new:
             patch[MARKER] = new
         return
-    if type(old) is not type(new) or not isinstance(new, dict | list):
+    if plain_type(old) is not plain_type(new) or not isinstance(new, dict | list):
         if options.changes and not same(old, new):
             patch[key] = copy.deepcopy(new)
         return
@@ -220,7 +221,7 @@ def _maps_conflict(left: AnyObject, right: AnyObject, schema: Schema) -> bool:
 
 
 def _values_conflict(left: Any, right: Any, meta: PatchMeta | None) -> bool:
-    if type(left) is not type(right):
+    if plain_type(left) is not plain_type(right):
         return True
     if isinstance(left, dict) and meta:
         if left.get(MARKER) != right.get(MARKER):

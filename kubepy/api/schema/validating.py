@@ -26,6 +26,7 @@ from kubepy.api.schema.structural import INT_OR_STRING, Schema
 from kubepy.api.values.goformat import format_value
 from kubepy.api.values.goregex import GoRegexError, compile_go
 from kubepy.quoting import quote
+from kubepy.storage.frozen import plain_type
 
 NOWHERE = "<nil>"  # the path of errors about several schemas together
 MAX_FLOAT32 = (2 - 2**-23) * 2.0**127
@@ -143,7 +144,7 @@ def json_type(value: Any) -> str:
         list: "array",
         dict: "object",
     }
-    return names.get(type(value), "null")
+    return names.get(plain_type(value), "null")
 
 
 def _in_body(path: str) -> str:

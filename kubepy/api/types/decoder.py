@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from kubepy.api.meta import Object
 from kubepy.api.types import table
 from kubepy.api.types.special import SPECIAL, DecodeError, Where, mismatch, path_of
+from kubepy.storage.frozen import thawed
 
 State = list[str]  # the paths of unknown fields
 Decoder = Callable[[Any, Where, State], Any]
@@ -43,6 +44,7 @@ def decode(obj: Object) -> Decoded:
 
     Raises DecodeError for values of the wrong type.
     """
+    obj = thawed(obj)
     if (type_name := type_of(obj)) is not None:
         return decode_as(type_name, obj)
     if "metadata" not in obj:
@@ -75,13 +77,13 @@ def type_of(obj: Object) -> str | None:
 
 def decode_as(type_name: str, value: Any) -> Decoded:
     """Decode a value as the Go type ``core/v1.PodTemplateSpec``. Raises DecodeError."""
-    return _decode_at(type_name, value, None)
+    return _decode_at(type_name, thawed(value), None)
 
 
 def decode_metadata(value: Any) -> Object:
     """Decode the ``metadata`` of an object of any kind. Raises DecodeError."""
     metadata: Object = _decode_at(
-        "meta/v1.ObjectMeta", value, (None, "metadata", "metadataOnlyObject")
+        "meta/v1.ObjectMeta", thawed(value), (None, "metadata", "metadataOnlyObject")
     ).object
     return metadata
 

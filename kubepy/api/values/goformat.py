@@ -13,6 +13,7 @@ from typing import Any
 
 from kubepy.quoting import printable as printable
 from kubepy.quoting import quote as quote
+from kubepy.storage.frozen import plain_type
 
 _FRACTION = re.compile(
     r"(?:^|[\[,:])-?\d+[.eE]"
@@ -70,7 +71,7 @@ def in_go_order(value: Any) -> Any:
 
 def type_name(value: Any) -> str:
     """Return the Go type of a value from unstructured JSON (``%T``)."""
-    return _TYPE_NAMES[type(value)]
+    return _TYPE_NAMES[plain_type(value)]
 
 
 def json_type_name(value: Any) -> str:
@@ -79,7 +80,7 @@ def json_type_name(value: Any) -> str:
     if isinstance(value, bool):
         return "bool"
     names = {str: "string", int: "number", float: "number", list: "array", dict: "object"}
-    return names.get(type(value), "null")
+    return names.get(plain_type(value), "null")
 
 
 def format_value(value: Any) -> str:

@@ -11,8 +11,10 @@ from typing import Any
 
 from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.quoting import quote
+from kubepy.storage import frozen
 from kubepy.storage.folder.database import DamagedError, Row
 from kubepy.storage.folder.paths import path_of
+from kubepy.storage.frozen import shared
 from kubepy.storage.model import Key, Object
 
 with lazy_imports():
@@ -62,7 +64,7 @@ def from_json(text: str, revision: int) -> Object:
         obj["metadata"]["resourceVersion"] = str(revision)
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedError(str(error)) from error
-    return obj
+    return shared(obj)
 
 
 class Decoder:
@@ -115,6 +117,7 @@ class Decoder:
             self._objects.clear()
         elif (
             len(self._objects) >= SHARED_BEYOND
+            and not frozen.is_on
             and (like := self._last.get(key.resource)) is not None
         ):
             share_parts(obj, like)
@@ -160,7 +163,7 @@ def _decode_together(rows: Sequence[Row]) -> Iterator[Object]:
                 obj["metadata"]["resourceVersion"] = str(row.revision)
         except (ValueError, KeyError, TypeError) as error:
             raise DamagedError(str(error)) from error
-        yield from objects
+        yield from map(shared, objects) if frozen.is_on else objects
 
 
 def to_file(text: str, plain: Object | None = None, written: yaml.Written | None = None) -> bytes:

@@ -93,8 +93,9 @@ def _refusal(root: str) -> FolderError:
 
 
 def remove_leftovers(root: str) -> None:
-    """Remove the temporary files in ``.kubepy/`` of processes that died; each is named
-    ``NAME.PID.tmp``."""
+    """Remove the temporary files in ``.kubepy/`` of processes that died, each named
+    ``NAME.PID.tmp``, and every ``.kubepy/`` that they had not finished."""
+    origin.remove_left_by_the_dead(root)
     own = os.path.join(root, OWN)
     for name in os.listdir(own):
         if name.endswith(".tmp") and not origin.is_alive(name.split(".")[-2]):

@@ -398,8 +398,7 @@ def make(root: str, *, network: bool = False) -> bool:
     ``network``: its webhooks may be called. Raises OSError, FolderError.
     """
     own = os.path.join(root, OWN)
-    for left in _left_by_the_dead(root):
-        _remove_unfinished(left)
+    remove_left_by_the_dead(root)
     unfinished = f"{own}.{os.getpid()}-{get_ident()}.tmp"
     os.mkdir(unfinished, 0o700)  # a state folder that is gone must not come back empty
     try:
@@ -432,12 +431,12 @@ def sync_folder(path: str) -> None:
         os.close(descriptor)
 
 
-def _left_by_the_dead(root: str) -> list[str]:
-    """Return the paths of the ``.kubepy/`` that processes had begun to make when they died."""
-    found = (
-        re.fullmatch(rf"{re.escape(OWN)}\.(\d+)-(\d+)\.tmp", name) for name in os.listdir(root)
-    )
-    return [os.path.join(root, match[0]) for match in found if match and not is_alive(match[1])]
+def remove_left_by_the_dead(root: str) -> None:
+    """Remove every ``.kubepy/`` that a process had begun to make when it died. Raises OSError."""
+    for name in os.listdir(root):
+        unfinished = re.fullmatch(rf"{re.escape(OWN)}\.(\d+)-(\d+)\.tmp", name)
+        if unfinished and not is_alive(unfinished[1]):
+            _remove_unfinished(os.path.join(root, name))
 
 
 def is_alive(pid: str) -> bool:

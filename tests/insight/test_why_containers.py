@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kubepy import Cluster
+from kubepy.insight import stdin_of
 from kubepy.insight.why import DONE, PROGRESSING, STUCK, Why
 
 Object = dict[str, Any]
@@ -67,7 +68,7 @@ def assert_proven_remedies_help(cluster: Cluster, answer: Why, kind: str) -> Non
     for remedy in answer.remedies:
         if remedy.proven:
             fork = cluster.fork()
-            fork.run(list(remedy.command), check=True)
+            fork.run(list(remedy.command), stdin=stdin_of(remedy.command), check=True)
             fork.settle()
             assert fork.why(kind, "web").state == DONE, remedy
 
@@ -374,7 +375,6 @@ def test_object_that_goes_missing_later_is_no_cause() -> None:
             "priority-class-missing",
             "create priorityclass high --value=1000",
         ),
-        ({"runtimeClassName": "kata"}, "runtime-class-missing", ""),
     ],
 )
 def test_pods_that_the_api_refuses_for_a_missing_object(
@@ -384,7 +384,17 @@ def test_pods_that_the_api_refuses_for_a_missing_object(
     answer = cluster.why(kind, "web")
     assert (answer.state, answer.cause) == (STUCK, cause)
     assert any("the API refuses its pods" in link.text for link in answer.chain)
-    assert proven(answer) == ([command] if command else [])
+    assert proven(answer) == [command]
+    assert_proven_remedies_help(cluster, answer, kind)
+
+
+@pytest.mark.parametrize("kind", [*WORKLOADS[:-1], "Job"])
+def test_missing_runtime_class_is_made_last(kind: str) -> None:
+    cluster = cluster_with(manifest(kind, {"runtimeClassName": "kata"}), bootstrap="full")
+    answer = cluster.why(kind, "web")
+    assert (answer.state, answer.cause) == (STUCK, "runtime-class-missing")
+    assert any("the API refuses its pods" in link.text for link in answer.chain)
+    assert proven(answer)[-1] == "create -f -"  # it only changes the simulation
     assert_proven_remedies_help(cluster, answer, kind)
 
 

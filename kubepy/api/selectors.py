@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kubepy.api.meta import AnyObject
+from kubepy.api.meta import AnyObject, nested_list, nested_map
 from kubepy.api.values.gonumbers import int_or_none
 from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.quoting import printable, quote
@@ -123,13 +123,13 @@ def from_label_selector(selector: AnyObject | None) -> LabelSelector:
         return NOTHING
     requirements = [
         Requirement(key, EQUALS, (value,))
-        for key, value in (selector.get("matchLabels") or {}).items()
+        for key, value in nested_map(selector, "matchLabels").items()
     ]
-    for expression in selector.get("matchExpressions") or []:
+    for expression in nested_list(selector, "matchExpressions"):
         operator = expression.get("operator", "")
         if operator not in _EXPRESSION_OPERATORS:
             raise SelectorError(f"{quote(operator)} is not a valid label selector operator")
-        values = tuple(expression.get("values") or ())
+        values = tuple(nested_list(expression, "values"))
         requirements.append(
             Requirement(expression.get("key", ""), _EXPRESSION_OPERATORS[operator], values)
         )
@@ -150,13 +150,13 @@ def go_label_selector(selector: AnyObject | None) -> str:
     """Format a ``LabelSelector`` as Go's generated code prints it."""
     if selector is None:
         return "nil"
-    labels = selector.get("matchLabels") or {}
+    labels = nested_map(selector, "matchLabels")
     equal = "".join(f"{key}: {labels[key]}," for key in sorted(labels))
     expressions = "".join(
         f"LabelSelectorRequirement{{Key:{expression.get('key', '')},"
         f"Operator:{expression.get('operator', '')},"
         f"Values:{goformat.format_value(expression.get('values') or [])},}},"
-        for expression in selector.get("matchExpressions") or []
+        for expression in nested_list(selector, "matchExpressions")
     )
     return (
         f"&LabelSelector{{MatchLabels:map[string]string{{{equal}}},"

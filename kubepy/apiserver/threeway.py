@@ -235,7 +235,9 @@ def _form(value: dict[str, Any], members: frozenset[str] | None) -> tuple[set[st
 
 def _or_absent(merged: Any, ours: Any, theirs: Any) -> Any:
     """Return ABSENT for a map or list that became empty by the merge, which neither side wrote."""
-    return ABSENT if not merged and merged not in (ours, theirs) else merged
+    if not merged and merged not in (ours, theirs):
+        return ABSENT
+    return merged
 
 
 # --- parts that the system writes -----------------------------------------------------------------
@@ -430,7 +432,9 @@ def _recreated(versions: Versions) -> Object | None:
         is_made_by_controller(ours) and is_made_by_controller(theirs)
     ):
         return None
-    return theirs if base and uid_of(base) == uid_of(ours) else ours
+    if base and uid_of(base) == uid_of(ours):
+        return theirs
+    return ours
 
 
 class _Merger:
@@ -541,7 +545,8 @@ class _Merger:
 
     def _spec_changed(self, new: Object, old: Object) -> bool:
         """Tell whether an update raises generation; annotations of the system do not count."""
-        new, old = without_written_annotations(new), without_written_annotations(old)
+        new = without_written_annotations(new)
+        old = without_written_annotations(old)
         if self._kind.strategy is not None:
             return self._kind.strategy.has_generation and self._kind.strategy.spec_changed(new, old)
         return not semantically_equal(_content(new), _content(old))
@@ -550,9 +555,9 @@ class _Merger:
 
     def _side_of_status(self) -> Object:
         """Return the side that changed status, ours if both or none did."""
-        return (
-            self._theirs if same(self._base.get("status"), self._ours.get("status")) else self._ours
-        )
+        if same(self._base.get("status"), self._ours.get("status")):
+            return self._theirs
+        return self._ours
 
 
 def _with_one_uid(versions: Versions) -> Versions:
@@ -586,11 +591,14 @@ def _generation(obj: Object) -> int:
 
 def _template_generation(obj: Object) -> int:
     text = str(annotations_of(obj).get(TEMPLATE_GENERATION, "")) if obj else ""
-    return int(text) if text.isascii() and text.isdigit() else 0
+    if text.isascii() and text.isdigit():
+        return int(text)
+    return 0
 
 
 def _template_changed(new: Object, old: Object) -> bool:
-    new_spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
+    new_spec = new.get("spec") or {}
+    old_spec = old.get("spec") or {}
     return not semantically_equal(new_spec.get("template"), old_spec.get("template"))
 
 
@@ -624,7 +632,9 @@ class _Settler:
             return ours
         if _are_texts(base, ours, theirs):
             merged = self._merge_text(base, ours, theirs, "ours")
-            return merged if merged == self._merge_text(base, ours, theirs, "theirs") else UNSETTLED
+            if merged == self._merge_text(base, ours, theirs, "theirs"):
+                return merged
+            return UNSETTLED
         return UNSETTLED
 
     def choose(self, base: Any, ours: Any, theirs: Any) -> Any:

@@ -171,7 +171,9 @@ def _plural(kind: str) -> str:
     name = kind.lower()
     if name.endswith("s"):
         return f"{name}es"
-    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
+    if name.endswith("y"):
+        return f"{name[:-1]}ies"
+    return f"{name}s"
 
 
 def _condition(status: Object, kind: str) -> Object:
@@ -186,11 +188,13 @@ def _condition(status: Object, kind: str) -> Object:
 
 
 def view_pod(pod: Object) -> PodView:
-    status, labels = pod.get("status") or NO_STATUS, labels_of(pod)
+    status = pod.get("status") or NO_STATUS
+    labels = labels_of(pod)
     conditions = {condition.get("type"): condition for condition in status.get("conditions") or ()}
     ready = conditions.get("Ready", NO_STATUS)
     is_ready = ready.get("status") == "True"
-    phase, node = status.get("phase") or "", (pod.get("spec") or NO_STATUS).get("nodeName") or ""
+    phase = status.get("phase") or ""
+    node = (pod.get("spec") or NO_STATUS).get("nodeName") or ""
     restarts, ended, reason = _container_facts(status)
     if phase in ("Failed", "Succeeded"):
         reason = status.get("reason") or (reason if phase == "Failed" else "")
@@ -200,7 +204,8 @@ def view_pod(pod: Object) -> PodView:
     ):
         reason = scheduled.get("reason") or ""
     disruption = conditions.get("DisruptionTarget", NO_STATUS)
-    owner, revision = owner_of(pod), labels.get(HASH_LABEL) or labels.get(REVISION_LABEL) or ""
+    owner = owner_of(pod)
+    revision = labels.get(HASH_LABEL) or labels.get(REVISION_LABEL) or ""
     if revision and owner.startswith(
         "statefulsets"
     ):  # the label has the whole name of the ControllerRevision
@@ -223,12 +228,16 @@ def view_pod(pod: Object) -> PodView:
 def _container_facts(status: Object) -> tuple[int, str, str]:
     """Return the number of restarts, the reason for the last end before one, and the first
     container's reason to wait or to have failed."""
-    restarts, reason, last, ended = 0, "", "", ""
+    restarts = 0
+    reason = ""
+    last = ""
+    ended = ""
     for container in chain(
         status.get("initContainerStatuses") or (), status.get("containerStatuses") or ()
     ):
         state = container.get("state") or NO_STATUS
-        waiting, terminated = state.get("waiting"), state.get("terminated")
+        waiting = state.get("waiting")
+        terminated = state.get("terminated")
         if not reason and waiting and waiting.get("reason") not in STARTING:
             reason = waiting.get("reason") or ""
         elif not reason and terminated and terminated.get("exitCode"):
@@ -237,15 +246,14 @@ def _container_facts(status: Object) -> tuple[int, str, str]:
             restarts += count
             before = (container.get("lastState") or NO_STATUS).get("terminated") or NO_STATUS
             if (time := before.get("finishedAt") or "") >= last:
-                last, ended = time, before.get("reason") or ""
+                last = time
+                ended = before.get("reason") or ""
     return restarts, ended, reason
 
 
 def view_node(node: Object) -> NodeView:
-    spec, ready = (
-        node.get("spec") or NO_STATUS,
-        _condition(node.get("status") or NO_STATUS, "Ready"),
-    )
+    spec = node.get("spec") or NO_STATUS
+    ready = _condition(node.get("status") or NO_STATUS, "Ready")
     taints = sorted(
         f"{taint.get('key')}{'=' if taint.get('value') else ''}{taint.get('value') or ''}:"
         f"{taint.get('effect')}"
@@ -264,11 +272,9 @@ def view_node(node: Object) -> NodeView:
 def view_workload(obj: Object) -> WorkloadView:
     """Make the view of any workload with pods of its own or ReplicaSets, without the digest of its
     template."""
-    metadata, spec, status = (
-        obj["metadata"],
-        obj.get("spec") or NO_STATUS,
-        obj.get("status") or NO_STATUS,
-    )
+    metadata = obj["metadata"]
+    spec = obj.get("spec") or NO_STATUS
+    status = obj.get("status") or NO_STATUS
     strategy = spec.get("strategy") or spec.get("updateStrategy") or NO_STATUS
     rolling = strategy.get("rollingUpdate") or NO_STATUS
     progressing = _condition(status, "Progressing")
@@ -308,11 +314,9 @@ def view_budget(budget: Object) -> BudgetView:
 
 
 def _json(value: Any) -> str:
-    return (
-        json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-        if value is not None
-        else ""
-    )
+    if value is not None:
+        return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return ""
 
 
 def view_controller_revision(revision: Object) -> ControllerRevisionView:
@@ -326,7 +330,8 @@ def view_controller_revision(revision: Object) -> ControllerRevisionView:
 
 
 def view_job(job: Object) -> JobView:
-    spec, status = job.get("spec") or NO_STATUS, job.get("status") or NO_STATUS
+    spec = job.get("spec") or NO_STATUS
+    status = job.get("status") or NO_STATUS
     end = next(
         (
             condition
@@ -348,7 +353,8 @@ def view_job(job: Object) -> JobView:
 
 
 def view_claim(claim: Object) -> ClaimView:
-    spec, status = claim.get("spec") or NO_STATUS, claim.get("status") or NO_STATUS
+    spec = claim.get("spec") or NO_STATUS
+    status = claim.get("status") or NO_STATUS
     return ClaimView(
         *_identity(claim),
         owner_of(claim),
@@ -403,11 +409,9 @@ IN_VIEW = frozenset(
 def view(resource: str, obj: Object) -> AnyView:
     """Return the view of an object."""
     seen: AnyView = VIEWS[resource][0](obj)
-    return (
-        seen._replace(template=_digest(obj))
-        if resource in WITH_DIGEST and isinstance(seen, WorkloadView)
-        else seen
-    )
+    if resource in WITH_DIGEST and isinstance(seen, WorkloadView):
+        return seen._replace(template=_digest(obj))
+    return seen
 
 
 def from_stored(resource: str, stored: View) -> Any:
@@ -442,7 +446,8 @@ class Looker:
         after = make(new) if new is not None else None
         if new is not None:
             self._last[key] = new, after
-        note, has_same_spec = "", False
+        note = ""
+        has_same_spec = False
         if old is not None and new is not None:
             has_same_spec = old["metadata"].get("generation") == new["metadata"].get("generation")
             if not has_same_spec and key.resource in WITH_NOTES:
@@ -470,7 +475,8 @@ def _digest(obj: Object) -> str:
 def _changed_fields(old: Object, new: Object) -> Iterator[str]:
     """Yield the fields of a spec that have changed; of a template its images, if they have."""
     for field in sorted({*old, *new} - IN_VIEW):
-        before, after = old.get(field), new.get(field)
+        before = old.get(field)
+        after = new.get(field)
         if before == after:
             continue
         images = list(_changed_images(before, after)) if field == "template" else []

@@ -195,7 +195,8 @@ def build_manager(cluster: LocalCluster, among: Collection[str] = NAMES) -> Mana
     :param among: the names of the reconcilers that may run: ``OF_SERVER``, where somebody else
         brings the controllers.
     """
-    store, scheme = cluster.store, cluster.scheme
+    store = cluster.store
+    scheme = cluster.scheme
     # Warnings of the API are for the author of a manifest, not for controllers.
     client = cluster.controller_client.silenced()
     context = reconcile.Context(client, reconcile.Informers(), cluster.clock, scheme)

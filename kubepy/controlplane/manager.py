@@ -53,7 +53,8 @@ MAX_CONFLICTS = 20  # in a row
 # Writes of controllers without a moment in which nothing is left to do: in a command that reads,
 # after which the rest is left to the next one (some 5,000 pods get ready), and in one that waits or
 # predicts (25,000 pods are replaced).
-READ_WRITES, WAIT_WRITES = 20_000, 300_000
+READ_WRITES = 20_000
+WAIT_WRITES = 300_000
 
 
 class WriteBudget:

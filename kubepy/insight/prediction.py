@@ -240,7 +240,8 @@ def pending(fork: LocalCluster) -> Sequence[Pending]:
 def contests_of(cluster: LocalCluster) -> tuple[Contest, ...]:
     """Return the controllers of a cluster that undo each other's work, without end: one contest for
     each object."""
-    memory, now = memory_of_contention(cluster), cluster.clock.now()
+    memory = memory_of_contention(cluster)
+    now = cluster.clock.now()
     waits = [wait for wait in waits_of(memory) if not wait.is_over(now) and not wait.is_released]
     contests = [
         *cycles_in(memory, now),

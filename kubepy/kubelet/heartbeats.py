@@ -22,7 +22,8 @@ from kubepy.kubelet.users import kubelet_of
 if TYPE_CHECKING:
     from kubepy.apiserver.client import Client
 
-LEASES, LEASE_NAMESPACE = "leases.coordination.k8s.io", "kube-node-lease"
+LEASES = "leases.coordination.k8s.io"
+LEASE_NAMESPACE = "kube-node-lease"
 LEASE_SECONDS = 40  # ``nodeLeaseDurationSeconds``
 RENEW_SECONDS = 10.0  # a quarter of it: ``nodeLeaseRenewIntervalFraction``
 

@@ -21,8 +21,10 @@ from kubepy.quoting import quote
 if TYPE_CHECKING:
     from kubepy.api.typed import Container, ContainerStatus, Pod
 
-CREATING, INITIALIZING = "ContainerCreating", "PodInitializing"
-INVALID_IMAGE_NAME, CONFIG_ERROR = "InvalidImageName", "CreateContainerConfigError"
+CREATING = "ContainerCreating"
+INITIALIZING = "PodInitializing"
+INVALID_IMAGE_NAME = "InvalidImageName"
+CONFIG_ERROR = "CreateContainerConfigError"
 PULL_REASONS = (UNPULLED.reason, PULL_FAILED.reason)
 NO_OBSTACLES = StartObstacles()
 

@@ -288,7 +288,9 @@ def next_due(pod: Pod, node: Node | None, now: datetime, rules: Rules = NO_RULES
     deadline = deadline_of(pod)
     change = None if life.refusal else life.change
     if change is None:
-        return StepDue(deadline) if deadline is not None else None
+        if deadline is not None:
+            return StepDue(deadline)
+        return None
     if deadline is None:
         return StepDue(change.due, change.repeats)
     return StepDue(min(deadline, change.due))

@@ -40,15 +40,18 @@ from kubepy.storage import Key
 MOST_ROUNDS = 100
 # Of an owner with many pods so many undone pods are enough, and at least so many rounds: 100 rounds
 # of 10,000 pods would take minutes.
-MANY_UNDONE, FEWEST_ROUNDS = 2_000, 3
+MANY_UNDONE = 2_000
+FEWEST_ROUNDS = 3
 LONGEST_WAIT = 1000.0  # seconds: that of a sync that fails again and again, too
 MOMENT = 2.0  # seconds for which a pod must have been there to have lived
 PATIENCE = 60.0  # seconds after a wait in which the next round still belongs to the contention
 # Seconds between two rounds of a contest at intervals: with shorter ones the maker waits, and with
 # longer ones nobody can tell it from what happens now and then.
-SHORTEST_INTERVAL, LONGEST_INTERVAL = 1.0, 3600.0
+SHORTEST_INTERVAL = 1.0
+LONGEST_INTERVAL = 3600.0
 FEW = 1000  # owners and objects that are kept in mind though nothing of theirs was undone
-PODS, NODES = "pods", "nodes"
+PODS = "pods"
+NODES = "nodes"
 
 
 class Party(NamedTuple):

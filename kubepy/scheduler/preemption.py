@@ -24,7 +24,8 @@ BUDGETS = "poddisruptionbudgets.policy"
 NO_CLAIMS = "no new claims to deallocate"  # the DynamicResources plugin adds this to every message
 NOT_HELPFUL = PluginStatus(("Preemption is not helpful for scheduling",), False)
 NO_VICTIMS = PluginStatus(("No preemption victims found for incoming pod",), False)
-MIN_CANDIDATE_NODES, MIN_CANDIDATE_NODES_PERCENTAGE = 100, 10
+MIN_CANDIDATE_NODES = 100
+MIN_CANDIDATE_NODES_PERCENTAGE = 10
 PREEMPTED = "PreemptionByScheduler"
 
 

@@ -26,7 +26,7 @@ from kubepy.api.errors import (
     invalid_without_value,
     required,
 )
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list, nested_map
 from kubepy.api.schema.structural import EMBEDDED, Schema, find_field
 from kubepy.api.values.goformat import quote
 
@@ -133,7 +133,7 @@ class RuleSet:
         here = place._replace(is_unchanged=unchanged)
         if rules_of.get(RULES):
             yield from self._check(schema, rules_of[RULES], value, old, here)
-        for part in rules_of.get("allOf") or ():
+        for part in nested_list(rules_of, "allOf"):
             yield from self._walk(schema, part, value, old, here)
         if isinstance(value, list):
             yield from self._walk_list(schema, rules_of, value, old, here)
@@ -147,7 +147,7 @@ class RuleSet:
         own = rules_of.get("items")
         if not isinstance(items, Mapping) or not isinstance(own, Mapping):
             return
-        keys = schema.get("x-kubernetes-list-map-keys") or ()
+        keys = nested_list(schema, "x-kubernetes-list-map-keys")
         is_map = schema.get("x-kubernetes-list-type") == "map" and isinstance(old, list)
         olds = {_key(item, keys): item for item in old if isinstance(item, dict)} if is_map else {}
         for index, item in enumerate(value):
@@ -161,8 +161,8 @@ class RuleSet:
         before = old if isinstance(old, dict) else {}
         others = schema.get("additionalProperties")
         own_others = rules_of.get("additionalProperties")
-        fields = schema.get("properties") or {}
-        own_fields = rules_of.get("properties") or {}
+        fields = nested_map(schema, "properties")
+        own_fields = nested_map(rules_of, "properties")
         for key in sorted(value):
             if key in fields and key in own_fields:
                 path = f"{place.path}.{key}" if place.path else key

@@ -27,6 +27,7 @@ from kubepy.api.cel.types import (
     map_of,
 )
 from kubepy.api.cel.values import CelError, MapList, Record, SetList, reserved
+from kubepy.api.meta import nested_list, nested_map
 from kubepy.api.schema.structural import EMBEDDED, INT_OR_STRING, Schema
 
 _WORDS = frozenset(
@@ -83,14 +84,14 @@ def escaped(name: str) -> str | None:
 def fields_of(schema: Schema, *, is_root: bool = False) -> dict[str, Schema]:
     """Return the fields of an object; those that every object has are added if the schema does not
     describe them."""
-    fields = dict(schema.get("properties") or {})
+    fields = dict(nested_map(schema, "properties"))
     if not (is_root or schema.get(EMBEDDED)):
         return fields
-    metadata = fields.get("metadata") or {}
+    metadata = nested_map(fields, "metadata")
     common = [
         fields.get("kind"),
         fields.get("apiVersion"),
-        *((metadata.get("properties") or {}).get(name) for name in ("name", "generateName")),
+        *(nested_map(metadata, "properties").get(name) for name in ("name", "generateName")),
     ]
     if metadata.get("type") == "object" and all(
         (field or {}).get("type") == "string" for field in common
@@ -105,7 +106,7 @@ def type_of_schema(schema: Schema, *, is_root: bool = False) -> Type | None:
         return DYN
     match schema.get("type"):
         case "array":
-            item = type_of_schema(schema.get("items") or {})
+            item = type_of_schema(nested_map(schema, "items"))
             if item is None:
                 return None
             return list_of(item)
@@ -149,14 +150,14 @@ def value_of(value: Any, schema: Schema, *, is_root: bool = False) -> Any:
     if isinstance(value, dict):
         return _object(value, schema, is_root)
     if isinstance(value, list):
-        items = [value_of(item, schema.get("items") or {}) for item in value]
+        items = [value_of(item, nested_map(schema, "items")) for item in value]
         match schema.get("x-kubernetes-list-type"):
             case "set":
                 return SetList(items)
             case "map":
                 map_list = MapList(items)
                 map_list.keys = tuple(
-                    escaped(key) or key for key in schema.get("x-kubernetes-list-map-keys") or ()
+                    escaped(key) or key for key in nested_list(schema, "x-kubernetes-list-map-keys")
                 )
                 return map_list
         return items

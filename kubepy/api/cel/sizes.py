@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kubepy.api.cel.schemas import escaped, fields_of
+from kubepy.api.meta import nested_list, nested_map
 from kubepy.api.schema.structural import INT_OR_STRING, Schema
 
 MAX_REQUEST = 3 * 1024 * 1024  # bytes
@@ -44,7 +45,7 @@ def shape_of(schema: Schema, *, is_root: bool = False) -> Shape | None:
         return Shape(4 * max(schema["maxLength"], 0) if "maxLength" in schema else _MAX_TEXT, 1)
     match schema.get("type"):
         case "array":
-            item = shape_of(schema.get("items") or {})
+            item = shape_of(nested_map(schema, "items"))
             if item is None:
                 return None
             return Shape(
@@ -71,7 +72,7 @@ def _object(schema: Schema, is_root: bool) -> Shape | None:
             key=_KEY,
             item=value,
         )
-    required = schema.get("required") or ()
+    required = nested_list(schema, "required")
     fields: dict[str, Shape] = {}
     least = 2
     for name, field in fields_of(schema, is_root=is_root).items():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubepy.api.meta import AnyObject, Object
+from kubepy.api.meta import AnyObject, Object, nested_map, spec_of, status_of
 from kubepy.api.values.goformat import to_json
 from kubepy.lazy import lazy_imports
 
@@ -70,19 +70,19 @@ _TARGET_TYPES = {
 
 def to_v1(obj: AnyObject) -> Object:
     """Convert an autoscaler of ``autoscaling/v2`` to v1; ``obj`` is not changed."""
-    spec = dict(obj.get("spec") or {})
-    status = dict(obj.get("status") or {})
+    spec = dict(spec_of(obj))
+    status = dict(status_of(obj))
     annotations = {}
     metrics = spec.pop("metrics", None) or []
     behavior = spec.pop("behavior", None)
     cpu = None
     for metric in metrics:
-        resource = metric.get("resource") or {}
+        resource = nested_map(metric, "resource")
         is_cpu = (metric.get("type"), resource.get("name")) == ("Resource", "cpu")
         if (
             cpu is None
             and is_cpu
-            and (resource.get("target") or {}).get("averageUtilization") is not None
+            and nested_map(resource, "target").get("averageUtilization") is not None
         ):
             cpu = metric
     if cpu is not None:
@@ -94,8 +94,8 @@ def to_v1(obj: AnyObject) -> Object:
     current = status.pop("currentMetrics", None) or []
     conditions = status.pop("conditions", None)
     for metric in current:
-        resource = metric.get("resource") or {}
-        utilization = (resource.get("current") or {}).get("averageUtilization")
+        resource = nested_map(metric, "resource")
+        utilization = nested_map(resource, "current").get("averageUtilization")
         if resource.get("name") == "cpu" and utilization is not None:
             status["currentCPUUtilizationPercentage"] = utilization
     if current:
@@ -123,8 +123,8 @@ def to_v1(obj: AnyObject) -> Object:
 def to_v2(obj: AnyObject) -> Object:
     """Convert an autoscaler of v1 to v2, without its status, which clients do not write."""
     metadata = obj["metadata"]
-    spec = dict(obj.get("spec") or {})
-    annotations = metadata.get("annotations") or {}
+    spec = dict(spec_of(obj))
+    annotations = nested_map(metadata, "annotations")
     utilization = spec.pop(_UTILIZATION, None)
     metrics = [_metric_to_v2(metric) for metric in _read(annotations, METRICS, [])]
     if utilization is not None:
@@ -147,7 +147,7 @@ def to_v2(obj: AnyObject) -> Object:
 
 
 def _annotated(metadata: AnyObject, annotations: dict[str, str]) -> Object:
-    merged = {**(metadata.get("annotations") or {}), **annotations}
+    merged = {**nested_map(metadata, "annotations"), **annotations}
     rest = {key: value for key, value in metadata.items() if key != "annotations"}
     if merged:
         return {**rest, "annotations": merged}
@@ -183,7 +183,7 @@ def _metric_status_to_v1(metric: AnyObject) -> Object:
     """Convert the status of a metric of resources; others have none without an adapter."""
     for key in ("resource", "containerResource"):
         if (source := metric.get(key)) is not None:
-            current = source.get("current") or {}
+            current = nested_map(source, "current")
             converted: Object = {"name": source.get("name", "")}
             if (utilization := current.get("averageUtilization")) is not None:
                 converted["currentAverageUtilization"] = utilization

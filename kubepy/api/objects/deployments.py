@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubepy.api.meta import AnyObject, Object, ObjectT, annotations_of, uid_of
+from kubepy.api.meta import AnyObject, Object, ObjectT, annotations_of, nested_map, uid_of
 from kubepy.api.values.gonumbers import parse_int
 
 HASH_LABEL = "pod-template-hash"
@@ -23,9 +23,9 @@ def template_without_hash(template: AnyObject) -> Object:
 
     The template of a ReplicaSet has that label, the template of its Deployment has not.
     """
-    metadata = dict(template.get("metadata") or {})
+    metadata = dict(nested_map(template, "metadata"))
     labels = {
-        key: value for key, value in (metadata.get("labels") or {}).items() if key != HASH_LABEL
+        key: value for key, value in nested_map(metadata, "labels").items() if key != HASH_LABEL
     }
     metadata.pop("labels", None)
     if labels:

@@ -12,7 +12,16 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kubepy.api.clock import parse_time
-from kubepy.api.meta import AnyObject, Object, ObjectT, annotations_of
+from kubepy.api.meta import (
+    AnyObject,
+    Object,
+    ObjectT,
+    annotations_of,
+    labels_of,
+    nested_list,
+    nested_map,
+    spec_of,
+)
 from kubepy.api.values.gonumbers import int_or_none
 
 if TYPE_CHECKING:
@@ -35,17 +44,17 @@ METADATA_NAME = "metadata.name"  # the only field that matchFields knows
 
 
 def taints_of(node: AnyObject) -> list[Taint]:
-    return (node.get("spec") or {}).get("taints") or []
+    return nested_list(node, "spec", "taints")
 
 
 def is_unschedulable(node: AnyObject) -> bool:
     """Return whether the node is cordoned."""
-    return bool((node.get("spec") or {}).get("unschedulable"))
+    return bool(spec_of(node).get("unschedulable"))
 
 
 def get_condition(node: AnyObject, condition_type: str) -> Object | None:
     """Return the condition of that type, or None (``nodeutil.GetNodeCondition``)."""
-    conditions: list[Object] = (node.get("status") or {}).get("conditions") or []
+    conditions: list[Object] = nested_list(node, "status", "conditions")
     return next(
         (condition for condition in conditions if condition.get("type") == condition_type), None
     )
@@ -109,7 +118,7 @@ def required_node_affinity_matches(pod: AnyObject, node: AnyObject) -> bool:
     """
     spec = pod["spec"]
     if selector := spec.get("nodeSelector"):
-        labels = node["metadata"].get("labels") or {}
+        labels = labels_of(node)
         for key, value in selector.items():
             if labels.get(key) != value:
                 return False
@@ -131,7 +140,8 @@ def node_selector_matches(selector: AnyObject, node: AnyObject) -> bool:
     """Return whether a term of a ``v1.NodeSelector`` matches the node. A selector without terms
     matches none."""
     return any(
-        node_selector_term_matches(term, node) for term in selector.get("nodeSelectorTerms") or ()
+        node_selector_term_matches(term, node)
+        for term in nested_list(selector, "nodeSelectorTerms")
     )
 
 
@@ -144,19 +154,19 @@ def node_selector_term_matches(term: AnyObject, node: AnyObject) -> bool:
         return False
     metadata = node["metadata"]
     for requirement in fields or ():
-        values: Sequence[str] = requirement.get("values") or ()
+        values: Sequence[str] = nested_list(requirement, "values")
         actual = metadata.get("name", "") if requirement["key"] == METADATA_NAME else ""
         if len(values) != 1 or requirement["operator"] not in ("In", "NotIn"):
             return False
         if (actual == values[0]) is not (requirement["operator"] == "In"):
             return False
-    labels = metadata.get("labels") or {}
+    labels = nested_map(metadata, "labels")
     return all(_requirement_matches(requirement, labels) for requirement in expressions or ())
 
 
 def _requirement_matches(requirement: AnyObject, labels: Mapping[str, str]) -> bool:
     value = labels.get(requirement["key"])
-    values = requirement.get("values") or ()
+    values = nested_list(requirement, "values")
     match requirement["operator"]:
         case "In":
             return value is not None and value in values

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, cast
 
 from kubepy.api.clock import format_time, later, parse_time
-from kubepy.api.meta import AnyObject, Object, ObjectT
+from kubepy.api.meta import AnyObject, Object, ObjectT, nested_list, nested_map, status_of
 from kubepy.api.values.quantity import Quantity
 
 CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")  # as upstream visits them
@@ -29,7 +29,7 @@ def get_condition(pod: AnyObject, condition_type: str) -> Object | None:
     """Return the condition of that type, or None, of any object with ``status.conditions``
     (``GetPodCondition``)."""
     if status := pod.get("status"):
-        conditions: list[Object] = status.get("conditions") or []
+        conditions: list[Object] = nested_list(status, "conditions")
         for condition in conditions:
             if condition.get("type") == condition_type:
                 return condition
@@ -98,7 +98,7 @@ def next_availability(
 
 
 def phase_of(pod: AnyObject) -> str:
-    return str((pod.get("status") or {}).get("phase", ""))
+    return str(status_of(pod).get("phase", ""))
 
 
 def is_pod_terminal(pod: AnyObject) -> bool:
@@ -150,13 +150,13 @@ def host_ports(pod: AnyObject) -> list[HostPort]:
     spec = pod["spec"]
     sidecars = [
         container
-        for container in spec.get("initContainers") or ()
+        for container in nested_list(spec, "initContainers")
         if is_restartable_init_container(container)
     ]
     return [
         HostPort(port.get("hostIP") or "0.0.0.0", port.get("protocol") or "TCP", port["hostPort"])
-        for container in (*(spec.get("containers") or ()), *sidecars)
-        for port in container.get("ports") or ()
+        for container in (*nested_list(spec, "containers"), *sidecars)
+        for port in nested_list(container, "ports")
         if port.get("hostPort", 0) > 0
     ]
 
@@ -191,7 +191,7 @@ def pod_limits(pod: AnyObject) -> Amounts:
     limits = aggregate(pod["spec"], "limits")
     if pod["spec"].get("resources"):
         limits |= _pod_level(pod["spec"], "limits")
-    overhead = pod["spec"].get("overhead") or {}
+    overhead = nested_map(pod["spec"], "overhead")
     limited = {
         name: amount
         for name, amount in overhead.items()
@@ -239,7 +239,7 @@ def qos_class(pod: AnyObject) -> str:
     limits: Amounts = {}
     guaranteed = True
     for holder in holders:
-        resources = holder.get("resources") or {}
+        resources = nested_map(holder, "resources")
         own = _positive(resources.get("limits"))
         guaranteed = guaranteed and len(own) == len(QOS_RESOURCES)
         requests = _sum(requests, _positive(resources.get("requests")))
@@ -269,11 +269,11 @@ def aggregate(spec: AnyObject, field: str) -> Amounts:
     Upstream: ``k8s.io/component-helpers/resource/helpers.go``.
     """
     total: Amounts = {}
-    for container in spec.get("containers") or ():
+    for container in nested_list(spec, "containers"):
         _add(total, amounts_of(container, field))
     sidecars: Amounts = {}
     largest: Amounts = {}
-    for container in spec.get("initContainers") or ():
+    for container in nested_list(spec, "initContainers"):
         own = amounts_of(container, field)
         if container.get("restartPolicy") == "Always":
             _add(total, own)
@@ -288,7 +288,7 @@ def aggregate(spec: AnyObject, field: str) -> Amounts:
 
 
 def amounts_of(container: AnyObject, field: str) -> Amounts:
-    resources = (container.get("resources") or {}).get(field) or {}
+    resources = nested_map(container, "resources").get(field) or {}
     return {name: Quantity.parse(amount) for name, amount in resources.items()}
 
 

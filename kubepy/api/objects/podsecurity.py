@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from kubepy.api.meta import AnyObject, Object
+from kubepy.api.meta import AnyObject, Object, nested_list, nested_map
 from kubepy.api.values.goformat import quote
 
 LATEST = 36  # the minor version of the cluster, which "latest" means
@@ -123,11 +123,11 @@ class CheckedPod(NamedTuple):
 
     @property
     def context(self) -> Object:
-        return self.spec.get("securityContext") or {}
+        return nested_map(self.spec, "securityContext")
 
     @property
     def is_windows(self) -> bool:
-        return (self.spec.get("os") or {}).get("name") == "windows"
+        return nested_map(self.spec, "os").get("name") == "windows"
 
     @property
     def has_own_users(self) -> bool:
@@ -139,7 +139,7 @@ class CheckedPod(NamedTuple):
 def violations(policy: LevelVersion, metadata: AnyObject, spec: AnyObject) -> list[Violation]:
     """Return all that a level forbids in a pod, in upstream's order."""
     minor = LATEST if policy.minor is None else min(policy.minor, LATEST)
-    pod = CheckedPod(metadata.get("annotations") or {}, spec, minor)
+    pod = CheckedPod(nested_map(metadata, "annotations"), spec, minor)
     if policy.level == "privileged":
         return []
     results = [check(pod) for check, applies in _CHECKS if applies(policy.level, minor)]
@@ -188,7 +188,7 @@ def _setters(of_pod: bool, names: list[str]) -> str:
 
 
 def _context(container: AnyObject) -> Object:
-    return container.get("securityContext") or {}
+    return nested_map(container, "securityContext")
 
 
 def _containers_where(pod: CheckedPod, is_bad: Callable[[AnyObject], Any]) -> list[str]:
@@ -201,7 +201,7 @@ def _containers_where(pod: CheckedPod, is_bad: Callable[[AnyObject], Any]) -> li
 @_check()
 def _app_armor(pod: CheckedPod) -> Violation | None:
     def kind(context: AnyObject) -> str:
-        return str((context.get("appArmorProfile") or {}).get("type", "RuntimeDefault"))
+        return str(nested_map(context, "appArmorProfile").get("type", "RuntimeDefault"))
 
     bad = _containers_where(pod, lambda container: kind(_context(container)) not in _SAFE_PROFILES)
     contexts = [pod.context, *(_context(container) for container in pod.containers)]
@@ -227,7 +227,7 @@ def _app_armor(pod: CheckedPod) -> Violation | None:
 
 
 def _added(container: AnyObject) -> list[str]:
-    return (_context(container).get("capabilities") or {}).get("add") or []
+    return nested_list(_context(container), "capabilities", "add")
 
 
 @_check(lambda level, minor: level == "baseline" or minor < 22)
@@ -256,7 +256,7 @@ def _host_namespaces(pod: CheckedPod) -> Violation | None:
 def _host_paths(pod: CheckedPod) -> Violation | None:
     names = [
         volume["name"]
-        for volume in pod.spec.get("volumes") or ()
+        for volume in nested_list(pod.spec, "volumes")
         if volume.get("hostPath") is not None
     ]
     if names:
@@ -268,7 +268,9 @@ def _host_paths(pod: CheckedPod) -> Violation | None:
 def _host_ports(pod: CheckedPod) -> Violation | None:
     def ports(container: AnyObject) -> list[str]:
         return [
-            str(port["hostPort"]) for port in container.get("ports") or () if port.get("hostPort")
+            str(port["hostPort"])
+            for port in nested_list(container, "ports")
+            if port.get("hostPort")
         ]
 
     bad = _containers_where(pod, ports)
@@ -285,7 +287,7 @@ def _host_ports(pod: CheckedPod) -> Violation | None:
 @_check(lambda level, minor: minor >= 34)
 def _hosts_of_probes(pod: CheckedPod) -> Violation | None:
     def hosts(container: AnyObject) -> list[str]:
-        lifecycle = container.get("lifecycle") or {}
+        lifecycle = nested_map(container, "lifecycle")
         handlers = [
             container.get(probe) for probe in ("livenessProbe", "readinessProbe", "startupProbe")
         ]
@@ -344,7 +346,7 @@ def _selinux(pod: CheckedPod) -> Violation | None:
     allowed = (*_SELINUX_TYPES, *(("container_engine_t",) if pod.minor >= 31 else ()))
 
     def options(context: AnyObject) -> Object:
-        return context.get("seLinuxOptions") or {}
+        return nested_map(context, "seLinuxOptions")
 
     def is_bad(context: AnyObject) -> bool:
         chosen = options(context)
@@ -375,7 +377,7 @@ def _selinux(pod: CheckedPod) -> Violation | None:
 
 
 def _seccomp_type(context: AnyObject) -> str:
-    return str((context.get("seccompProfile") or {}).get("type", ""))
+    return str(nested_map(context, "seccompProfile").get("type", ""))
 
 
 @_check(lambda level, minor: level == "baseline" or minor < 19)
@@ -417,7 +419,7 @@ def _bad_seccomp(pod: CheckedPod) -> Violation | None:
 def _sysctls(pod: CheckedPod) -> Violation | None:
     names = [
         sysctl["name"]
-        for sysctl in pod.context.get("sysctls") or ()
+        for sysctl in nested_list(pod.context, "sysctls")
         if _SYSCTLS.get(sysctl["name"], 99) > pod.minor
     ]
     if names:
@@ -428,7 +430,7 @@ def _sysctls(pod: CheckedPod) -> Violation | None:
 @_check()
 def _windows_host_process(pod: CheckedPod) -> Violation | None:
     def is_bad(context: AnyObject) -> bool:
-        return bool((context.get("windowsOptions") or {}).get("hostProcess"))
+        return bool(nested_map(context, "windowsOptions").get("hostProcess"))
 
     setters = _setters(
         is_bad(pod.context), _containers_where(pod, lambda container: is_bad(_context(container)))
@@ -464,7 +466,7 @@ def _privilege_escalation(pod: CheckedPod) -> Violation | None:
 @_check(lambda level, minor: level == "restricted" and minor >= 22)
 def _dropped_capabilities(pod: CheckedPod) -> Violation | None:
     def keeps_some(container: AnyObject) -> bool:
-        return "ALL" not in ((_context(container).get("capabilities") or {}).get("drop") or ())
+        return "ALL" not in nested_list(_context(container), "capabilities", "drop")
 
     keeping = _containers_where(pod, keeps_some)
     adding = _containers_where(pod, lambda container: set(_added(container)) - {"NET_BIND_SERVICE"})
@@ -495,7 +497,7 @@ def _volume_types(pod: CheckedPod) -> Violation | None:
         volume["name"]: next(
             (kind for kind in _OTHER_VOLUMES if volume.get(kind) is not None), "unknown"
         )
-        for volume in pod.spec.get("volumes") or ()
+        for volume in nested_list(pod.spec, "volumes")
         if all(volume.get(kind) is None for kind in _ALLOWED_VOLUMES)
     }
     types = sorted(set(bad.values()))

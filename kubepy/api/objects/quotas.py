@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.api.clock import later, parse_time
-from kubepy.api.meta import AnyObject
+from kubepy.api.meta import AnyObject, nested_list, nested_map, status_of
 from kubepy.api.objects.pods import Amounts, is_pod_terminal, pod_limits, pod_requests, qos_class
 from kubepy.api.objects.volumes import class_of
 from kubepy.api.values.quantity import NANO, Quantity
@@ -85,14 +85,14 @@ def measured_resources(name: str, served: Iterable[str]) -> list[str]:
 def matches(quota: AnyObject, evaluator: Evaluator, obj: AnyObject) -> bool:
     """Return whether a quota restricts an object: one of its resources is measured, and all its
     scopes fit."""
-    hard = (quota.get("status") or {}).get("hard") or {}
+    hard = nested_map(quota, "status", "hard")
     return any(evaluator.measures(name) for name in hard) and is_in_scopes(quota, evaluator, obj)
 
 
 def is_in_scopes(quota: AnyObject, evaluator: Evaluator, obj: AnyObject) -> bool:
     spec = quota["spec"]
-    scopes = [{"scopeName": scope, "operator": "Exists"} for scope in spec.get("scopes") or ()]
-    scopes += (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
+    scopes = [{"scopeName": scope, "operator": "Exists"} for scope in nested_list(spec, "scopes")]
+    scopes += nested_list(spec, "scopeSelector", "matchExpressions")
     return all(evaluator.in_scope(requirement, obj) for requirement in scopes)
 
 
@@ -101,7 +101,7 @@ def total_usage(
 ) -> Amounts:
     """Sum up the usage of all objects of a resource in the quota's scopes; names that none of them
     uses are 0."""
-    names = [name for name in quota["spec"].get("hard") or {} if evaluator.measures(name)]
+    names = [name for name in nested_map(quota["spec"], "hard") if evaluator.measures(name)]
     total = dict.fromkeys(names, ZERO)
     for obj in objects:
         if is_in_scopes(quota, evaluator, obj):
@@ -120,8 +120,8 @@ def observed_status(
 
     ``list_objects`` returns the objects of a resource in the quota's namespace.
     """
-    hard = quota["spec"].get("hard") or {}
-    used = masked(amounts((quota.get("status") or {}).get("used")), hard)
+    hard = nested_map(quota["spec"], "hard")
+    used = masked(amounts(status_of(quota).get("used")), hard)
     resources = tuple(served)
     for resource in {
         resource: None for name in hard for resource in measured_resources(name, resources)
@@ -219,9 +219,9 @@ def unnamed_resources(pod: AnyObject, restricted: Iterable[str]) -> dict[str, li
     missing: dict[str, set[str]] = {}
     for container in (
         *pod["spec"].get("containers", ()),
-        *(pod["spec"].get("initContainers") or ()),
+        *nested_list(pod["spec"], "initContainers"),
     ):
-        resources = container.get("resources") or {}
+        resources = nested_map(container, "resources")
         specified = _compute_usage(
             amounts(resources.get("requests")), amounts(resources.get("limits"))
         )
@@ -248,20 +248,19 @@ def _pod_in_scope(requirement: AnyObject, pod: AnyObject) -> bool:
             )
         case "CrossNamespacePodAffinity":
             affinities = [
-                (spec.get("affinity") or {}).get(field) or {}
+                nested_map(spec, "affinity").get(field) or {}
                 for field in ("podAffinity", "podAntiAffinity")
             ]
             terms = [
                 term
                 for affinity in affinities
                 for term in (
-                    *(affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ()),
+                    *nested_list(affinity, "requiredDuringSchedulingIgnoredDuringExecution"),
                     *(
                         weighted["podAffinityTerm"]
-                        for weighted in affinity.get(
-                            "preferredDuringSchedulingIgnoredDuringExecution"
+                        for weighted in nested_list(
+                            affinity, "preferredDuringSchedulingIgnoredDuringExecution"
                         )
-                        or ()
                     ),
                 )
             ]
@@ -275,7 +274,7 @@ def _pod_in_scope(requirement: AnyObject, pod: AnyObject) -> bool:
 def _selects(requirement: AnyObject, values: list[str]) -> bool:
     """Match a scope selector against a value: the only one of ``values``, which are none if it is
     not set."""
-    selected = requirement.get("values") or ()
+    selected = nested_list(requirement, "values")
     match requirement["operator"]:
         case "Exists":
             return bool(values)
@@ -299,9 +298,9 @@ def _claim_usage(claim: AnyObject, now: datetime) -> Amounts:
     """Return the usage of a claim: its storage is the larger of the requested and the allocated, in
     whole bytes."""
     usage = dict.fromkeys(("persistentvolumeclaims", "count/persistentvolumeclaims"), ONE)
-    requested = ((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage")
+    requested = nested_map(claim["spec"], "resources", "requests").get("storage")
     if requested is not None:
-        allocated = ((claim.get("status") or {}).get("allocatedResources") or {}).get("storage")
+        allocated = nested_map(claim, "status", "allocatedResources").get("storage")
         storage = max(Quantity.parse(size) for size in (requested, allocated) if size is not None)
         is_whole = storage.nanos % NANO == 0
         usage["requests.storage"] = (
@@ -325,18 +324,18 @@ def _claim_in_scope(requirement: AnyObject, claim: AnyObject) -> bool:
 def attributes_classes(claim: AnyObject) -> list[str]:
     """Return the names of the attributes classes that a claim asks for, has, or is on the way
     to."""
-    status = claim.get("status") or {}
+    status = status_of(claim)
     names = (
         claim["spec"].get("volumeAttributesClassName"),
         status.get("currentVolumeAttributesClassName"),
-        (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
+        nested_map(status, "modifyVolumeStatus").get("targetVolumeAttributesClassName"),
     )
     return [name for name in names if name]
 
 
 def _service_usage(service: AnyObject, now: datetime) -> Amounts:
     spec = service["spec"]
-    ports = spec.get("ports") or []
+    ports = nested_list(spec, "ports")
     kind = spec.get("type")
     usage = {
         "count/services": ONE,

@@ -11,7 +11,7 @@ import copy
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from kubepy.api.meta import AnyObject, Object, labels_of, name_of
+from kubepy.api.meta import AnyObject, Object, annotations_of, labels_of, name_of, nested_list
 from kubepy.api.selectors import from_label_selector
 
 GROUP = "rbac.authorization.k8s.io"
@@ -43,8 +43,8 @@ class ReconcileResult(NamedTuple):
 def reconcile_role(existing: Object, expected: Object, *, removes: bool) -> ReconcileResult:
     """Make a role allow what is expected, and only that if ``removes``."""
     role = _with_metadata(existing, expected)
-    old_rules = existing.get("rules") or []
-    new_rules = expected.get("rules") or []
+    old_rules = nested_list(existing, "rules")
+    new_rules = nested_list(expected, "rules")
     missing = uncovered(old_rules, new_rules)
     aggregation = expected.get("aggregationRule")
     is_aggregated = aggregation is not None and existing.get("aggregationRule") is not None
@@ -56,8 +56,8 @@ def reconcile_role(existing: Object, expected: Object, *, removes: bool) -> Reco
     if aggregation is None:
         role.pop("aggregationRule", None)
     else:
-        old = (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or []
-        new = aggregation.get("clusterRoleSelectors") or []
+        old = nested_list(role, "aggregationRule", "clusterRoleSelectors")
+        new = nested_list(aggregation, "clusterRoleSelectors")
         missing_selectors = [selector for selector in new if selector not in old]
         if removes and (missing_selectors or [selector for selector in old if selector not in new]):
             role["aggregationRule"] = aggregation
@@ -77,8 +77,8 @@ def reconcile_binding(existing: Object, expected: Object, *, removes: bool) -> R
     if existing["roleRef"] != expected["roleRef"]:
         return ReconcileResult(expected, RECREATE, [], [], _is_protected(existing))
     binding = _with_metadata(existing, expected)
-    old = existing.get("subjects") or []
-    new = expected.get("subjects") or []
+    old = nested_list(existing, "subjects")
+    new = nested_list(expected, "subjects")
     missing = _difference(new, old)
     extra = _difference(old, new)
     if removes and (missing or extra):
@@ -91,7 +91,7 @@ def reconcile_binding(existing: Object, expected: Object, *, removes: bool) -> R
 
 
 def _is_protected(existing: Object) -> bool:
-    return (existing["metadata"].get("annotations") or {}).get(AUTOUPDATE) == "false"
+    return annotations_of(existing).get(AUTOUPDATE) == "false"
 
 
 def _difference(subjects: Iterable[Object], others: list[Object]) -> list[Object]:
@@ -130,9 +130,9 @@ def uncovered(owners: Sequence[AnyObject], servants: Iterable[AnyObject]) -> lis
 
 def broken_down(rule: AnyObject) -> Iterator[Object]:
     """Yield rules of one verb and one resource, name or URL each."""
-    for group in rule.get("apiGroups") or ():
-        for resource in rule.get("resources") or ():
-            for verb in rule.get("verbs") or ():
+    for group in nested_list(rule, "apiGroups"):
+        for resource in nested_list(rule, "resources"):
+            for verb in nested_list(rule, "verbs"):
                 for name in rule.get("resourceNames") or [None]:
                     yield {
                         "verbs": [verb],
@@ -140,8 +140,8 @@ def broken_down(rule: AnyObject) -> Iterator[Object]:
                         "resources": [resource],
                         **({"resourceNames": [name]} if name is not None else {}),
                     }
-    for url in rule.get("nonResourceURLs") or ():
-        for verb in rule.get("verbs") or ():
+    for url in nested_list(rule, "nonResourceURLs"):
+        for verb in nested_list(rule, "verbs"):
             yield {"verbs": [verb], "nonResourceURLs": [url]}
 
 
@@ -151,19 +151,19 @@ def covers(owner: AnyObject, part: AnyObject) -> bool:
         owned = owner.get(field) or ()
         if "*" not in owned and not set(part.get(field) or ()) <= set(owned):
             return False
-    owned = owner.get("resources") or ()
-    for resource in part.get("resources") or ():
+    owned = nested_list(owner, "resources")
+    for resource in nested_list(part, "resources"):
         _, slash, subresource = resource.partition("/")
         if not ("*" in owned or resource in owned or (slash and f"*/{subresource}" in owned)):
             return False
-    owned = owner.get("resourceNames") or ()
-    names = part.get("resourceNames") or ()
+    owned = nested_list(owner, "resourceNames")
+    names = nested_list(part, "resourceNames")
     if owned and not (names and set(names) <= set(owned)):
         return False
-    owned = owner.get("nonResourceURLs") or ()
+    owned = nested_list(owner, "nonResourceURLs")
     return all(
         any(own == url or (own.endswith("*") and url.startswith(own.rstrip("*"))) for own in owned)
-        for url in part.get("nonResourceURLs") or ()
+        for url in nested_list(part, "nonResourceURLs")
     )
 
 
@@ -174,11 +174,11 @@ def aggregated_rules(role: Object, roles: list[Object]) -> list[Object]:
     Raises SelectorError.
     """
     rules: list[Object] = []
-    for label_selector in role["aggregationRule"].get("clusterRoleSelectors") or ():
+    for label_selector in nested_list(role["aggregationRule"], "clusterRoleSelectors"):
         selector = from_label_selector(label_selector)
         for other in sorted(roles, key=name_of):
             if name_of(other) != name_of(role) and selector.matches(labels_of(other)):
-                for rule in other.get("rules") or ():
+                for rule in nested_list(other, "rules"):
                     if rule not in rules:
                         rules.append(rule)
     return rules

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from kubepy.api.meta import AnyObject, Object
+from kubepy.api.meta import AnyObject, Object, nested_list, nested_map
 from kubepy.api.objects.pods import CONTAINER_LISTS
 
 CONFIG_MAPS = "configmaps"
@@ -61,7 +61,7 @@ class MissingReference(NamedTuple):
 def references_of(spec: AnyObject) -> Iterator[Reference]:
     """Yield the references of a pod's spec in the order in which a kubelet follows them: volumes,
     then containers."""
-    for index, volume in enumerate(spec.get("volumes") or ()):
+    for index, volume in enumerate(nested_list(spec, "volumes")):
         yield from _of_volume(volume, f"spec.volumes[{index}]")
     for field in CONTAINER_LISTS[:2]:
         for index, container in enumerate(spec.get(field) or ()):
@@ -87,7 +87,7 @@ def _of_volume(volume: Object, field: str) -> Iterator[Reference]:
             yield from _of_items(
                 volume[source], resource, name, f"{field}.{source}", volume["name"]
             )
-    for index, projection in enumerate((volume.get("projected") or {}).get("sources") or ()):
+    for index, projection in enumerate(nested_list(volume, "projected", "sources")):
         for source, resource in (("configMap", CONFIG_MAPS), ("secret", SECRETS)):
             if projection.get(source) is not None:
                 path = f"{field}.projected.sources[{index}].{source}"
@@ -100,7 +100,7 @@ def _of_items(
     """Yield a reference to each key that a volume takes, or to the whole object."""
     name = source.get(name_field) or ""
     optional = bool(source.get("optional"))
-    items = source.get("items") or ()
+    items = nested_list(source, "items")
     if not items:
         yield Reference(resource, name, "", optional, f"{field}.{name_field}", volume=volume)
     for index, item in enumerate(items):
@@ -115,7 +115,7 @@ def _of_items(
 
 
 def _of_environment(container: Object, path: str) -> Iterator[Reference]:
-    for index, source in enumerate(container.get("envFrom") or ()):
+    for index, source in enumerate(nested_list(container, "envFrom")):
         for field, resource in (("configMapRef", CONFIG_MAPS), ("secretRef", SECRETS)):
             if (reference := source.get(field)) is not None:
                 yield Reference(
@@ -126,9 +126,9 @@ def _of_environment(container: Object, path: str) -> Iterator[Reference]:
                     f"{path}.envFrom[{index}].{field}.name",
                     container["name"],
                 )
-    for index, variable in enumerate(container.get("env") or ()):
+    for index, variable in enumerate(nested_list(container, "env")):
         for field, resource in (("configMapKeyRef", CONFIG_MAPS), ("secretKeyRef", SECRETS)):
-            if (reference := (variable.get("valueFrom") or {}).get(field)) is not None:
+            if (reference := nested_map(variable, "valueFrom").get(field)) is not None:
                 yield Reference(
                     resource,
                     reference.get("name") or "",
@@ -144,9 +144,9 @@ def _problem(reference: Reference, obj: AnyObject | None, namespace: str) -> str
     if obj is None:
         return f'{reference.kind.lower()} "{reference.name}" not found'
     binary = (
-        {} if reference.container else obj.get("binaryData") or {}
+        {} if reference.container else nested_map(obj, "binaryData")
     )  # an environment has text only
-    if not reference.key or reference.key in (obj.get("data") or {}) or reference.key in binary:
+    if not reference.key or reference.key in nested_map(obj, "data") or reference.key in binary:
         return ""
     if reference.container:
         return f"couldn't find key {reference.key} in {reference.kind} {namespace}/{reference.name}"

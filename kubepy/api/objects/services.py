@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from kubepy.api.meta import AnyObject
+from kubepy.api.meta import AnyObject, nested_list
 
 NONE = "None"
 
 
 def is_headless(service: AnyObject) -> bool:
-    ips: list[str] = service["spec"].get("clusterIPs") or []
+    ips: list[str] = nested_list(service["spec"], "clusterIPs")
     return ips == [NONE]
 
 

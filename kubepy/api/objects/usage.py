@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from kubepy.api.clock import parse_time
-from kubepy.api.meta import AnyObject, annotations_of
+from kubepy.api.meta import AnyObject, annotations_of, nested_list, nested_map, status_of
 from kubepy.api.objects.pods import is_restartable_init_container
 from kubepy.api.values.goformat import parse_duration, quote
 from kubepy.api.values.quantity import Quantity, QuantityError, parse_quantity
@@ -96,7 +96,7 @@ def last_usage_change(pod: AnyObject) -> timedelta:
 def measured_containers(pod: AnyObject) -> list[AnyObject]:
     """Return the containers that run as long as the pod: sidecars and all that are no init
     containers."""
-    sidecars = filter(is_restartable_init_container, pod["spec"].get("initContainers") or ())
+    sidecars = filter(is_restartable_init_container, nested_list(pod["spec"], "initContainers"))
     return [*sidecars, *pod["spec"]["containers"]]
 
 
@@ -107,7 +107,7 @@ def container_usage(pod: AnyObject, now: datetime) -> dict[str, Usage]:
     A container without an amount is left out, as is everything of a pod whose annotations cannot be
     read.
     """
-    status = pod.get("status") or {}
+    status = status_of(pod)
     annotations = annotations_of(pod)
     running = running_containers(status)
     started = status.get("startTime")
@@ -131,10 +131,10 @@ def running_containers(status: AnyObject) -> set[str]:
     if status.get("phase") != "Running":
         return set()
     entries = [
-        *(status.get("initContainerStatuses") or ()),
-        *(status.get("containerStatuses") or ()),
+        *nested_list(status, "initContainerStatuses"),
+        *nested_list(status, "containerStatuses"),
     ]
-    return {entry.get("name", "") for entry in entries if "running" in (entry.get("state") or {})}
+    return {entry.get("name", "") for entry in entries if "running" in nested_map(entry, "state")}
 
 
 def divided_amounts(

@@ -20,7 +20,11 @@ from kubepy.api.meta import (
     labels_of,
     name_of,
     namespace_of,
+    nested_list,
+    nested_map,
     object_reference,
+    spec_of,
+    status_of,
     uid_of,
 )
 from kubepy.api.objects.nodes import node_selector_matches
@@ -58,7 +62,7 @@ SHORT_MODES = {
 def class_of(obj: AnyObject) -> str:
     """Return the name of a claim's or volume's class, "" for none."""
     beta = annotations_of(obj).get(BETA_CLASS)
-    return str(beta if beta is not None else (obj.get("spec") or {}).get("storageClassName") or "")
+    return str(beta if beta is not None else spec_of(obj).get("storageClassName") or "")
 
 
 def access_modes(modes: Sequence[str] | None) -> str:
@@ -123,7 +127,7 @@ def with_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Persis
     (``GetBindVolumeToClaim``)."""
     spec = volume["spec"]
     metadata = volume["metadata"]
-    claim_ref = spec.get("claimRef") or {}
+    claim_ref = nested_map(spec, "claimRef")
     bound_to = (claim_ref.get("name"), claim_ref.get("namespace"), claim_ref.get("uid"))
     if bound_to != (name_of(claim), namespace_of(claim), uid_of(claim)):
         spec = {**spec, "claimRef": object_reference(claim)}
@@ -139,18 +143,16 @@ def with_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Persis
 
 def reaches(volume: AnyObject, node: AnyObject) -> bool:
     """Return whether the volume's node affinity allows the node."""
-    required = (volume["spec"].get("nodeAffinity") or {}).get("required")
+    required = nested_map(volume["spec"], "nodeAffinity").get("required")
     return required is None or node_selector_matches(required, node)
 
 
 def requested_size(claim: AnyObject) -> Quantity:
-    return Quantity.parse(
-        ((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage", "0")
-    )
+    return Quantity.parse(nested_map(claim["spec"], "resources", "requests").get("storage", "0"))
 
 
 def capacity(volume: AnyObject) -> Quantity:
-    return Quantity.parse((volume["spec"].get("capacity") or {}).get("storage", "0"))
+    return Quantity.parse(nested_map(volume["spec"], "capacity").get("storage", "0"))
 
 
 def modes_match(claim: AnyObject, volume: AnyObject) -> bool:
@@ -162,8 +164,8 @@ def modes_match(claim: AnyObject, volume: AnyObject) -> bool:
 
 
 def offers_access(volume: AnyObject, claim: AnyObject) -> bool:
-    return set(claim["spec"].get("accessModes") or ()) <= set(
-        volume["spec"].get("accessModes") or ()
+    return set(nested_list(claim["spec"], "accessModes")) <= set(
+        nested_list(volume["spec"], "accessModes")
     )
 
 
@@ -202,7 +204,7 @@ class Use(NamedTuple):
 
 
 def uses_of(pod: AnyObject) -> Iterator[Use]:
-    for volume in pod["spec"].get("volumes") or ():
+    for volume in nested_list(pod["spec"], "volumes"):
         if source := volume.get("persistentVolumeClaim"):
             yield Use(source["claimName"], False)
         elif "ephemeral" in volume:
@@ -272,7 +274,7 @@ def open_to(claims: Collection[AnyObject], volumes: Iterable[ObjectT]) -> list[O
 
 
 def _modes(volume: AnyObject) -> tuple[int, list[str]]:
-    modes = [mode for mode in SHORT_MODES if mode in (volume["spec"].get("accessModes") or ())]
+    modes = [mode for mode in SHORT_MODES if mode in nested_list(volume["spec"], "accessModes")]
     return len(modes), modes
 
 
@@ -315,9 +317,7 @@ def best_match(
 
 
 def _is_free_for(volume: AnyObject, claim: AnyObject) -> bool:
-    if (volume.get("status") or {}).get("phase") != "Available" or class_of(volume) != class_of(
-        claim
-    ):
+    if status_of(volume).get("phase") != "Available" or class_of(volume) != class_of(claim):
         return False
     selector = claim["spec"].get("selector")
     return selector is None or from_label_selector(selector).matches(labels_of(volume))

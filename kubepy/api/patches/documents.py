@@ -18,7 +18,7 @@ from kubepy.api.errors import (
     Status,
     UnsupportedMediaType,
 )
-from kubepy.api.meta import AnyObject, Object
+from kubepy.api.meta import AnyObject, Object, nested_map
 from kubepy.api.patches import PatchError, conflict
 from kubepy.api.schema.openapi import Schema
 from kubepy.lazy import lazy_imports
@@ -207,7 +207,7 @@ def three_way_json_merge(
     if _conflict(changes, deletions):
         raise conflict(changes, deletions)
     patch = _merged(copy.deepcopy(deletions), copy.deepcopy(changes))
-    if "apiVersion" in patch or "kind" in patch or "name" in (patch.get("metadata") or {}):
+    if "apiVersion" in patch or "kind" in patch or "name" in nested_map(patch, "metadata"):
         raise PatchError("At least one of apiVersion, kind and name was changed")
     return patch
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list, nested_map, status_of
 from kubepy.api.scheme import PrinterColumn, Resource
 
 _KUBE_VERSION = re.compile(r"v([0-9]{1,18})(?:(alpha|beta)([0-9]{1,18}))?")
@@ -30,25 +30,25 @@ def resources_of(definition: Object) -> Iterator[Resource]:
     A definition that was written by hand has no conditions, and is served.
     """
     spec = definition["spec"]
-    status = definition.get("status") or {}
+    status = status_of(definition)
     if any(
         condition["type"] == "Established" and condition["status"] != "True"
-        for condition in status.get("conditions") or ()
+        for condition in nested_list(status, "conditions")
     ):
         return
     served = sorted(
-        (version for version in spec.get("versions") or () if version.get("served")),
+        (version for version in nested_list(spec, "versions") if version.get("served")),
         key=lambda version: version_rank(version["name"]),
         reverse=True,
     )
     if not served:
         return
-    accepted = {name: value for name, value in (status.get("acceptedNames") or {}).items() if value}
+    accepted = {name: value for name, value in nested_map(status, "acceptedNames").items() if value}
     names = {**spec["names"], **accepted}
     preferred = served[0]
     is_terminating = any(
         condition["type"] == "Terminating" and condition["status"] == "True"
-        for condition in status.get("conditions") or ()
+        for condition in nested_list(status, "conditions")
     )
     variants = tuple(
         _in_version(spec, names, version)._replace(is_terminating=is_terminating)
@@ -64,8 +64,8 @@ def resources_of(definition: Object) -> Iterator[Resource]:
 
 def _in_version(spec: Object, names: Object, version: Object) -> Resource:
     """Return the resource with the subresources and columns of one of its versions."""
-    subresources = version.get("subresources") or {}
-    scale = subresources.get("scale") or {}
+    subresources = nested_map(version, "subresources")
+    scale = nested_map(subresources, "scale")
     scale_paths = tuple(
         tuple(part for part in scale.get(name, "").split(".") if part) for name in SCALE_PATHS
     )
@@ -76,8 +76,8 @@ def _in_version(spec: Object, names: Object, version: Object) -> Resource:
         version["name"],
         spec.get("scope") == "Namespaced",
         names.get("singular", ""),
-        tuple(names.get("shortNames") or ()),
-        tuple(names.get("categories") or ()),
+        tuple(nested_list(names, "shortNames")),
+        tuple(nested_list(names, "categories")),
         tuple(name for name in ("scale", "status") if name in subresources),
         VERBS,
         custom=True,
@@ -91,7 +91,7 @@ def _in_version(spec: Object, names: Object, version: Object) -> Resource:
                 column.get("format", ""),
                 column.get("description", ""),
             )
-            for column in version.get("additionalPrinterColumns") or ()
+            for column in nested_list(version, "additionalPrinterColumns")
         ),
         storage_version=next(
             (stored["name"] for stored in spec["versions"] if stored.get("storage")), ""

@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
+from kubepy.api.meta import nested_list, nested_map
+
 _DATA = Path(__file__).with_name("data")
 _REFERENCE = "#/$defs/"
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1"
@@ -45,7 +47,7 @@ class Schema:
         ``openAPIV3Schema``."""
         self._node = node
         reference = node.get("$ref") or next(
-            (part["$ref"] for part in node.get("allOf") or () if "$ref" in part), ""
+            (part["$ref"] for part in nested_list(node, "allOf") if "$ref" in part), ""
         )
         self.name = str(reference).rpartition("/")[2]
         self._definition = definition(self.name) if self.name else node
@@ -57,7 +59,7 @@ class Schema:
         """Return the field of that name, or None."""
         field = self._fields.get(name)
         if field is None:
-            node = (self._definition.get("properties") or {}).get(name)
+            node = nested_map(self._definition, "properties").get(name)
             if node is None:
                 return None
             field = self._fields[name] = Schema(node)
@@ -67,7 +69,7 @@ class Schema:
         """Return all fields by name, in the order of the definition (alphabetical for built-in
         types)."""
         return {
-            name: Schema(node) for name, node in (self._definition.get("properties") or {}).items()
+            name: Schema(node) for name, node in nested_map(self._definition, "properties").items()
         }
 
     def items(self) -> Schema | None:
@@ -103,11 +105,11 @@ class Schema:
     def enum(self) -> list[Any]:
         """The values that a field of a custom resource can have; those of built-in types are
         in :func:`enums`."""
-        return [value for value in self._definition.get("enum") or () if value is not None]
+        return [value for value in nested_list(self._definition, "enum") if value is not None]
 
     @property
     def required(self) -> list[str]:
-        return self._definition.get("required") or []
+        return nested_list(self._definition, "required")
 
     @property
     def description(self) -> str:

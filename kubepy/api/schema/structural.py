@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kubepy.api.errors import FieldError, duplicate, invalid_value
-from kubepy.api.meta import clone
+from kubepy.api.meta import clone, nested_list, nested_map
 
 Schema = Mapping[str, Any]
 
@@ -51,7 +51,7 @@ def _prune(schema: Schema, value: Any, path: str) -> Iterator[str]:
 def _schema_of(schema: Schema, key: str) -> Schema | None:
     """Return the schema of a field or of a map's values, {} where anything goes; None for an
     unknown field."""
-    fields = schema.get("properties") or {}
+    fields = nested_map(schema, "properties")
     others = schema.get("additionalProperties")
     if key in fields:
         field: Schema = fields[key]
@@ -68,7 +68,7 @@ def drop_nulls(schema: Schema, value: Any) -> None:
     null."""
     if isinstance(value, list):
         for item in value:
-            drop_nulls(schema.get("items") or {}, item)
+            drop_nulls(nested_map(schema, "items"), item)
     if not isinstance(value, dict):
         return
     for key in list(value):
@@ -87,10 +87,10 @@ def fill_in(schema: Schema, value: Any) -> None:
     """Set the defaults of the schema in an object; those of items and of a map's values replace
     nulls."""
     if isinstance(value, list):
-        _fill_in_each(schema.get("items") or {}, value, range(len(value)))
+        _fill_in_each(nested_map(schema, "items"), value, range(len(value)))
     if not isinstance(value, dict):
         return
-    fields = schema.get("properties") or {}
+    fields = nested_map(schema, "properties")
     for key, field in fields.items():
         if field.get("default") is not None and (
             key not in value or _cannot_be_null(field, value[key])
@@ -133,7 +133,7 @@ def _walk(schema: Schema, value: Any, path: str) -> Iterator[FieldError]:
                     f"{path}[{index}]", item, "must be an object for an array of list-type map"
                 )
             case "map":
-                keys = schema.get("x-kubernetes-list-map-keys") or []
+                keys = nested_list(schema, "x-kubernetes-list-map-keys")
                 item_keys = [
                     {key: item[key] for key in keys if key in item} if item else {}
                     for item in value
@@ -142,9 +142,9 @@ def _walk(schema: Schema, value: Any, path: str) -> Iterator[FieldError]:
                     duplicate(f"{path}[{index}]", item_keys[index]) for index in _repeats(item_keys)
                 )
         for index, item in enumerate(value):
-            yield from _walk(schema.get("items") or {}, item, f"{path}[{index}]")
+            yield from _walk(nested_map(schema, "items"), item, f"{path}[{index}]")
     elif isinstance(value, dict):
-        fields = schema.get("properties") or {}
+        fields = nested_map(schema, "properties")
         others = schema.get("additionalProperties")
         for key in sorted(value):
             if isinstance(others, Mapping):

@@ -20,7 +20,7 @@ from kubepy.api.errors import (
     too_many,
     type_invalid,
 )
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, nested_list, nested_map
 from kubepy.api.schema import formats
 from kubepy.api.schema.structural import INT_OR_STRING, Schema
 from kubepy.api.values.goformat import format_value
@@ -252,7 +252,7 @@ def _partners(schema: Schema, value: list[Any], old: Any) -> Sequence[Any]:
     """Return the old item of each item, which only lists of type map have."""
     if schema.get("x-kubernetes-list-type") != "map" or not isinstance(old, list):
         return [_UNKNOWN] * len(value)
-    keys = schema.get("x-kubernetes-list-map-keys") or ()
+    keys = nested_list(schema, "x-kubernetes-list-map-keys")
     known = {_key_of(item, keys): item for item in old if isinstance(item, dict)}
     return [
         known.get(_key_of(item, keys), _UNKNOWN) if isinstance(item, dict) else _UNKNOWN
@@ -271,7 +271,7 @@ def _check_map(schema: Schema, value: Object, path: str, old: Any) -> Outcome:
         errors.append(invalid_value(path, len(value), detail))
     if "maxProperties" in schema and len(value) > schema["maxProperties"]:
         errors.append(too_many(path, len(value), schema["maxProperties"]))
-    fields = schema.get("properties") or {}
+    fields = nested_map(schema, "properties")
     others = schema.get("additionalProperties")
     prefix = f"{path}." if path else ""
     schemas = {
@@ -284,7 +284,9 @@ def _check_map(schema: Schema, value: Object, path: str, old: Any) -> Outcome:
         for key, own in schemas.items()
     ]
     errors += [error for outcome in outcomes for error in outcome.errors]
-    errors += [required(prefix + key) for key in schema.get("required") or () if key not in value]
+    errors += [
+        required(prefix + key) for key in nested_list(schema, "required") if key not in value
+    ]
     return Outcome(errors, sum(outcome.checks for outcome in outcomes))
 
 

@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
+from kubepy.api.meta import nested_map
 from kubepy.api.types import table
 from kubepy.lazy import lazy_imports
 
@@ -132,7 +133,7 @@ def _struct(type_name: str, value: dict[str, Any]) -> dict[str, Any]:
         if not field.inline:
             shown[field.go] = go_fields(field.type, value.get(names.get(field.go, field.go)))
         elif field.type == "meta/v1.ObjectMeta":
-            shown |= _meta(field.type, value.get("metadata") or {})
+            shown |= _meta(field.type, nested_map(value, "metadata"))
         elif field.type != "meta/v1.TypeMeta":
             shown |= _struct(field.type, value)
     return shown
@@ -154,7 +155,7 @@ def _moved(type_name: str, value: dict[str, Any]) -> dict[str, Any]:
     moved = {go: value[key] for key, go in _IN_SECURITY_CONTEXT.items() if key in value}
     if not moved and value.get("securityContext") is None:
         return value
-    return {**value, "securityContext": {**(value.get("securityContext") or {}), **moved}}
+    return {**value, "securityContext": {**nested_map(value, "securityContext"), **moved}}
 
 
 def _scalar(type_name: str, value: Any) -> Any:

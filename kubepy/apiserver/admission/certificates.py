@@ -34,7 +34,8 @@ def check_approval(attributes: Attributes) -> None:
 def check_signing(attributes: Attributes) -> None:
     """Refuse a new certificate or condition by a user who may not sign for the signer. Raises
     Forbidden."""
-    old, signer = attributes.old or {}, _signer_of(attributes.old or {})
+    old = attributes.old or {}
+    signer = _signer_of(attributes.old or {})
     statuses = [obj.get("status") or {} for obj in (attributes.obj, old)]
     fields = [(status.get("certificate"), status.get("conditions") or []) for status in statuses]
     if fields[0] != fields[1] and not _is_authorized(attributes, "sign", signer):
@@ -64,7 +65,8 @@ def _signer_of(request: Object) -> str:
 
 def _is_authorized(attributes: Attributes, verb: str, signer: str) -> bool:
     """Tell whether the user may do something for a signer, or for all signers of its domain."""
-    authorizer, user = attributes.server.authorizer, attributes.context.user
+    authorizer = attributes.server.authorizer
+    user = attributes.context.user
     domain = signer.partition("/")[0]
     return any(
         authorizer.authorize(AttributesRecord(user, verb, GROUP, "signers", name=name)).allowed

@@ -65,17 +65,17 @@ def _add_finalizer(attributes: Attributes, finalizer: str) -> None:
 def check_resize(attributes: Attributes) -> None:
     """Refuse the growth of a claim that is not bound, or whose class does not allow it. Raises
     Forbidden."""
-    claim, old = attributes.obj, attributes.old
+    claim = attributes.obj
+    old = attributes.old
     if old is None or requested_size(claim) <= requested_size(old):
         return
     if (old.get("status") or {}).get("phase") != "Bound":
         raise attributes.forbidden("Only bound persistent volume claims can be expanded")
     name = class_of(claim)
-    storage_class = (
-        attributes.transaction.get(Key(CLASSES, "", name))
-        if name and name == class_of(old)
-        else None
-    )
+    if name and name == class_of(old):
+        storage_class = attributes.transaction.get(Key(CLASSES, "", name))
+    else:
+        storage_class = None
     if storage_class is None or not storage_class.get("allowVolumeExpansion"):
         raise attributes.forbidden(
             "only dynamically provisioned pvc can be resized and the storageclass that "

@@ -101,11 +101,9 @@ def _complaints(item: Object, requests: Amounts, limits: Amounts) -> Iterator[st
             limits.get(name),
         )
     for name, enforced in sorted(amounts_under(item, "max").items()):
-        rule, request, limit = (
-            f"maximum {name} usage per {kind} is {enforced}",
-            requests.get(name),
-            limits.get(name),
-        )
+        rule = f"maximum {name} usage per {kind} is {enforced}"
+        request = requests.get(name)
+        limit = limits.get(name)
         if limit is None:
             yield f"{rule}.  No limit is specified"
         elif limit > enforced:
@@ -114,7 +112,8 @@ def _complaints(item: Object, requests: Amounts, limits: Amounts) -> Iterator[st
             yield f"{rule}, but request is {request}"
     for name, enforced in sorted(amounts_under(item, "maxLimitRequestRatio").items()):
         rule = f"{name} max limit to request ratio per {kind} is {enforced}"
-        request, limit = requests.get(name), limits.get(name)
+        request = requests.get(name)
+        limit = limits.get(name)
         if request is None or request.is_zero():
             yield f"{rule}, but no request is specified or request is 0"
         elif limit is None or limit.is_zero():
@@ -151,10 +150,8 @@ def _claim_complaints(item: Object, claim: Object) -> Iterator[str]:
             None,
         )
     for name, enforced in sorted(amounts_under(item, "max").items()):
-        rule, request = (
-            f"maximum {name} usage per PersistentVolumeClaim is {enforced}",
-            requests.get(name),
-        )
+        rule = f"maximum {name} usage per PersistentVolumeClaim is {enforced}"
+        request = requests.get(name)
         if request is None:
             yield f"{rule}.  No request is specified"
         elif request > enforced:

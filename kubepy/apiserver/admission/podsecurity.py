@@ -58,7 +58,8 @@ def policy_of(labels: Mapping[str, str]) -> Policy:
     """
     wrong: list[FieldError] = []
     levels = {mode: _level_version(labels, mode, wrong) for mode in MODES}
-    enforce, warn = levels["enforce"], levels["warn"]
+    enforce = levels["enforce"]
+    warn = levels["warn"]
     is_enforced = labels.get(f"{PREFIX}enforce") in podsecurity.LEVELS
     if f"{PREFIX}warn" not in labels and is_enforced and enforce.level != "privileged":
         minor = warn.minor if f"{PREFIX}warn-version" in labels else enforce.minor
@@ -90,7 +91,9 @@ def _policy_around(attributes: Attributes) -> Policy | None:
     """Return the policy of the object's namespace, None if it has none."""
     namespace = attributes.transaction.get(Key("namespaces", "", attributes.namespace))
     labels = labels_of(namespace) if namespace is not None else {}
-    return policy_of(labels) if _has_policy(labels) else None
+    if _has_policy(labels):
+        return policy_of(labels)
+    return None
 
 
 def _has_policy(labels: Mapping[str, str]) -> bool:
@@ -105,7 +108,8 @@ def check_pod(attributes: Attributes) -> None:
     policy = _policy_around(attributes)
     if policy is None:
         return
-    metadata, spec = attributes.obj["metadata"], attributes.obj["spec"]
+    metadata = attributes.obj["metadata"]
+    spec = attributes.obj["spec"]
     if attributes.old is not None and _images(spec) <= _images(attributes.old["spec"]):
         return  # only new images and containers are checked again
     if violations := podsecurity.violations(policy.enforce, metadata, spec):
@@ -153,7 +157,8 @@ def check_namespace(attributes: Attributes) -> None:
     before = policy_of(labels_of(attributes.old)) if attributes.old is not None else None
     if policy.wrong and (before is None or policy.wrong != before.wrong):
         raise errors.invalid("Namespace", attributes.name, policy.wrong)
-    new, old = policy.enforce, None if before is None else before.enforce
+    new = policy.enforce
+    old = None if before is None else before.enforce
     if old is None or new == old or new.level == "privileged":
         return
     if new.minor != old.minor or podsecurity.LEVELS.index(new.level) > podsecurity.LEVELS.index(

@@ -34,10 +34,8 @@ from kubepy.apiserver.server import Attributes
 from kubepy.storage import Key
 
 GROUP = "admissionregistration.k8s.io"
-POLICIES, BINDINGS = (
-    f"validatingadmissionpolicies.{GROUP}",
-    f"validatingadmissionpolicybindings.{GROUP}",
-)
+POLICIES = f"validatingadmissionpolicies.{GROUP}"
+BINDINGS = f"validatingadmissionpolicybindings.{GROUP}"
 ERRORS = {
     error.reason: error
     for error in (
@@ -131,15 +129,11 @@ def _matches(resources: Object, attributes: Attributes, *, needs_rules: bool = F
         for rule in resources.get("excludeResourceRules") or ()
     ):
         return False
-    rules, match_policy = (
-        resources.get("resourceRules") or (),
-        resources.get("matchPolicy", "Equivalent"),
-    )
-    return (
-        matched_resource(rules, attributes, match_policy) is not None
-        if rules or needs_rules
-        else True
-    )
+    rules = resources.get("resourceRules") or ()
+    match_policy = resources.get("matchPolicy", "Equivalent")
+    if rules or needs_rules:
+        return matched_resource(rules, attributes, match_policy) is not None
+    return True
 
 
 # --- parameters -----------------------------------------------------------------------------------
@@ -257,7 +251,8 @@ def _conditions_hold(spec: Object, scope: dict[str, Any]) -> bool:
     BudgetExceeded.
     """
     evaluation = _Evaluation(spec, scope, CostBudget(MATCH_CONDITIONS_BUDGET))
-    holds, failures = True, []
+    holds = True
+    failures = []
     for condition in spec.get("matchConditions") or ():
         try:
             holds = evaluation.value_of(condition["expression"]) is True and holds
@@ -315,7 +310,9 @@ def _message(expression: str | None, evaluation: _Evaluation) -> str:
     except CelError:
         return ""
     text = value.strip() if isinstance(value, str) else ""
-    return "" if "\n" in text or len(text.encode()) > MAX_MESSAGE else text
+    if "\n" in text or len(text.encode()) > MAX_MESSAGE:
+        return ""
+    return text
 
 
 def _scope(param: Object | None, attributes: Attributes) -> dict[str, Any]:

@@ -79,7 +79,8 @@ def _is_measured(attributes: Attributes) -> bool:
 
 
 def _check_measurable(attributes: Attributes, quota: Object, evaluator: Evaluator) -> None:
-    name, status = quota["metadata"]["name"], quota["status"]
+    name = quota["metadata"]["name"]
+    status = quota["status"]
     restricted = [name for name in status["hard"] if evaluator.measures(name)]
     if attributes.resource.key == "pods":
         missing = quotas.unnamed_resources(attributes.obj, restricted)
@@ -95,7 +96,8 @@ def _check_measurable(attributes: Attributes, quota: Object, evaluator: Evaluato
 
 
 def _charge(attributes: Attributes, quota: Object, usage: Amounts) -> Charge | None:
-    hard, used = quotas.amounts(quota["status"]["hard"]), quotas.amounts(quota["status"]["used"])
+    hard = quotas.amounts(quota["status"]["hard"])
+    used = quotas.amounts(quota["status"]["used"])
     requested = quotas.masked(usage, hard)
     if not requested:
         return None

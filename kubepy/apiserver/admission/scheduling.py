@@ -12,7 +12,8 @@ from kubepy.apiserver.server import Attributes
 from kubepy.quoting import quote
 from kubepy.storage import Key
 
-NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
+NOT_READY = "node.kubernetes.io/not-ready"
+UNREACHABLE = "node.kubernetes.io/unreachable"
 TOLERATION_SECONDS = 300
 PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
 RUNTIME_CLASSES = "runtimeclasses.node.k8s.io"
@@ -77,7 +78,8 @@ def _refuse_other(attributes: Attributes, label: str, field: str, computed: Any)
 
 def keep_priority(attributes: Attributes) -> None:
     """Keep a pod's priority, which is settled when it is made."""
-    old, spec = (attributes.old or {}).get("spec", {}), attributes.obj.setdefault("spec", {})
+    old = (attributes.old or {}).get("spec", {})
+    spec = attributes.obj.setdefault("spec", {})
     for field in ("priority", "preemptionPolicy"):
         if field in old:
             spec.setdefault(field, old[field])

@@ -57,7 +57,8 @@ def check_service_account(attributes: Attributes) -> None:
             raise attributes.forbidden(problem)
         return
     if not pod["spec"].get("serviceAccountName"):
-        namespace, name = attributes.namespace, pod["metadata"].get("name", "")
+        namespace = attributes.namespace
+        name = pod["metadata"].get("name", "")
         raise attributes.forbidden(f"no service account specified for pod {namespace}/{name}")
     account = _account_of(attributes)
     if annotations_of(account).get(ENFORCE_MOUNTABLE_SECRETS) not in TRUE:
@@ -76,7 +77,8 @@ def _account_of(attributes: Attributes) -> Object:
 
     Upstream's plugin waits for that controller. Raises Forbidden.
     """
-    namespace, name = attributes.namespace, attributes.obj["spec"]["serviceAccountName"]
+    namespace = attributes.namespace
+    name = attributes.obj["spec"]["serviceAccountName"]
     key = Key(SERVICE_ACCOUNTS, namespace, name)
     account = attributes.transaction.get(key)
     if account is None and name == DEFAULT:
@@ -103,7 +105,8 @@ def mount_token(attributes: Attributes, spec: Object) -> None:
         (volume["name"] for volume in volumes if str(volume.get("name")).startswith(VOLUME_PREFIX)),
         None,
     )
-    metadata, transaction = attributes.obj["metadata"], attributes.transaction
+    metadata = attributes.obj["metadata"]
+    transaction = attributes.transaction
     pod = attributes.scope.key_of(metadata.get("name") or metadata.get("generateName") or "")
     name = present or VOLUME_PREFIX + attributes.context.ids.suffix(
         *pod, VOLUME_PREFIX, number=transaction.names_given(pod)
@@ -180,7 +183,8 @@ def _secrets_of_environment(container: Object) -> list[tuple[str, str]]:
 def secret_problem(spec: Object, account: Object, *, is_ephemeral: bool) -> str:
     """Return what is wrong with the secrets of a pod whose account must list them
     (``limitSecretReferences``)."""
-    name, mountable = account["metadata"]["name"], _names(account.get("secrets"))
+    name = account["metadata"]["name"]
+    mountable = _names(account.get("secrets"))
     for kind, secret in secret_references(spec, is_ephemeral=is_ephemeral):
         if secret not in mountable:
             return (
@@ -202,12 +206,10 @@ def secret_problem(spec: Object, account: Object, *, is_ephemeral: bool) -> str:
 def secret_references(spec: Object, *, is_ephemeral: bool) -> Iterator[tuple[str, str]]:
     """Yield the secrets that a pod, or only its ephemeral containers, refers to, each after the
     words for where."""
-    groups = (
-        (("ephemeral container", "ephemeralContainers"),)
-        if is_ephemeral
-        else (("init container", "initContainers"), ("container", "containers"))
-    )
-    if not is_ephemeral:
+    groups = [("init container", "initContainers"), ("container", "containers")]
+    if is_ephemeral:
+        groups = [("ephemeral container", "ephemeralContainers")]
+    else:
         yield from (
             ("volume with", volume["secret"].get("secretName", ""))
             for volume in spec.get("volumes") or ()

@@ -42,11 +42,9 @@ with lazy_imports():  # the language of match conditions is loaded for webhooks 
 
 MUTATING = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
 VALIDATING = "validatingwebhookconfigurations.admissionregistration.k8s.io"
-REVIEW_GROUP, REVIEW_KIND, REVIEW_VERSIONS = (
-    "admission.k8s.io",
-    "AdmissionReview",
-    ("v1", "v1beta1"),
-)
+REVIEW_GROUP = "admission.k8s.io"
+REVIEW_KIND = "AdmissionReview"
+REVIEW_VERSIONS = ("v1", "v1beta1")
 _EMPTY = (
     "subResource",
     "requestSubResource",
@@ -170,7 +168,8 @@ def admit(attributes: Attributes, run_plugins: Callable[[], None]) -> None:
     """
     if attributes.resource.key in EXEMPT:
         return
-    hooks, state = list(_hooks(attributes.transaction.list(MUTATING))), _Reinvocation()
+    hooks = list(_hooks(attributes.transaction.list(MUTATING)))
+    state = _Reinvocation()
     for hook in hooks:
         _mutate(hook, attributes, state)
     if not state.is_needed:
@@ -421,11 +420,9 @@ def _read(hook: Hook, answer: Answer, attributes: Attributes, *, mutating: bool)
             unicodedata.category(letter) == "Cc" for letter in warning
         ):  # no header can hold it
             attributes.context.warn(warning)
-    return (
-        Review(None, patch)
-        if response.get("allowed")
-        else Review(denial_of(hook, response.get("status")), [])
-    )
+    if response.get("allowed"):
+        return Review(None, patch)
+    return Review(denial_of(hook, response.get("status")), [])
 
 
 def _response(review: Mapping[str, Any]) -> Object | None:
@@ -470,7 +467,8 @@ def check_v1_response(response: Object, answer: Answer, version: str, *, mutatin
             f"expected webhook response of {REVIEW_GROUP}/v1, Kind={REVIEW_KIND}, got {got}, "
             f"Kind={kind}"
         )
-    patch, patch_type = response.get("patch"), response.get("patchType")
+    patch = response.get("patch")
+    patch_type = response.get("patchType")
     if not mutating:
         for name, value in (("patch", patch), ("patchType", patch_type)):
             if value or (name == "patchType" and value is not None):
@@ -526,11 +524,13 @@ def _patch(response: Object) -> list[Any]:
 def denial_of(hook: Hook, status: Object | None) -> errors.Status:
     """Make the error of a request that a webhook has denied (``ToStatusErr``)."""
     status = status or {}
-    message, reason = status.get("message") or status.get("reason"), status.get("reason") or ""
+    message = status.get("message") or status.get("reason")
+    reason = status.get("reason") or ""
     denied = f"admission webhook {quote(hook.name)} denied the request"
     code = status.get("code") or 0
     details = status.get("details") or {}
-    kind, group = str(details.get("kind") or ""), str(details.get("group") or "")
+    kind = str(details.get("kind") or "")
+    group = str(details.get("group") or "")
     causes = [
         errors.Cause(
             str(cause.get("reason", "")), str(cause.get("message", "")), str(cause.get("field", ""))

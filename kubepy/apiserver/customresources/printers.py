@@ -60,7 +60,9 @@ def _cell(kind: str, path: JSONPath, obj: Object, now: datetime) -> Cell:
     value = results[0][0]
     if kind != "string":
         return _typed(kind, value, now)
-    return "<no value>" if value is None else print_value(value)
+    if value is None:
+        return "<no value>"
+    return print_value(value)
 
 
 def _typed(kind: str, value: Any, now: datetime) -> Cell:

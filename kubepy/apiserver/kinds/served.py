@@ -49,7 +49,8 @@ class ServedKind(NamedTuple):
 
 # --- admission plugins ----------------------------------------------------------------------------
 
-_CREATE, _WRITE = ("create",), ("create", "update")
+_CREATE = ("create",)
+_WRITE = ("create", "update")
 
 CHECK_APPROVAL = AdmissionPlugin(
     "CertificateApproval",

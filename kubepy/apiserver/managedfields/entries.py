@@ -21,7 +21,8 @@ from kubepy.lazy import lazy_imports
 with lazy_imports():
     from kubepy.api.values import goformat
 
-APPLY, UPDATE = "Apply", "Update"
+APPLY = "Apply"
+UPDATE = "Update"
 Entry = dict[str, Any]
 
 
@@ -39,7 +40,9 @@ class FieldManager(NamedTuple):
         text = goformat.quote(self.name)
         if self.subresource:
             text += f" with subresource {goformat.quote(self.subresource)}"
-        return f"{text} using {self.api_version}" if self.operation == UPDATE else text
+        if self.operation == UPDATE:
+            return f"{text} using {self.api_version}"
+        return text
 
 
 class Managed(NamedTuple):
@@ -73,7 +76,8 @@ def decode_all(entries: Iterable[Any]) -> Pairs:
     """Return the manager and fields of every entry. Raises ValueError."""
     managers: Pairs = []
     for index, entry in enumerate(entries):
-        operation, api_version = entry.get("operation"), entry.get("apiVersion")
+        operation = entry.get("operation")
+        api_version = entry.get("apiVersion")
         if operation not in (APPLY, UPDATE):
             raise ValueError("operation must be `Apply` or `Update`")
         if not api_version:

@@ -118,7 +118,8 @@ def in_order(fields: Iterable[Path]) -> list[Path]:
 
 
 def _element_order(element: str) -> tuple[Any, ...]:
-    kind, text = element[0], element[2:]
+    kind = element[0]
+    text = element[2:]
     if kind == "f":
         return (0, text)
     value = json.loads(text)
@@ -132,7 +133,9 @@ def _value_order(value: Any) -> tuple[int, Any]:
     booleans."""
     if isinstance(value, bool):
         return (2, value)
-    return (0, value) if isinstance(value, int | float) else (1, str(value))
+    if isinstance(value, int | float):
+        return (0, value)
+    return (1, str(value))
 
 
 def path_text(path: Path) -> str:
@@ -141,14 +144,19 @@ def path_text(path: Path) -> str:
 
 
 def _element_text(element: str) -> str:
-    kind, text = element[0], element[2:]
+    kind = element[0]
+    text = element[2:]
     if kind == "f":
         return f".{printable(text)}"
     if kind == "k":
         keys = json.loads(text)
         return "[" + ",".join(f"{name}={value_text(value)}" for name, value in keys.items()) + "]"
-    return f"[={value_text(json.loads(text))}]" if kind == "v" else f"[{text}]"
+    if kind == "v":
+        return f"[={value_text(json.loads(text))}]"
+    return f"[{text}]"
 
 
 def value_text(value: Any) -> str:
-    return goformat.quote(value) if isinstance(value, str) else goformat.format_value(value)
+    if isinstance(value, str):
+        return goformat.quote(value)
+    return goformat.format_value(value)

@@ -55,7 +55,8 @@ def merge(live: Any, config: Any, schema: Schema | None, path: Path = ()) -> Any
 
 
 def _merge_lists(live: list[Any], config: list[Any], schema: Schema, path: Path) -> list[Any]:
-    before, after = elements(schema, live, path), elements(schema, config, path)
+    before = elements(schema, live, path)
+    after = elements(schema, config, path)
     old = {
         element: ABSENT if before.count(element) > 1 else value
         for element, value in zip(before, live, strict=True)
@@ -89,7 +90,9 @@ def interleaved(live: list[str], config: list[str]) -> list[tuple[int, str]]:
         if live_item is not None and live_item == config_item:
             merged.add(live_item)
             order.append((-1, live_item))
-            live_index, config_index, shared = live_index + 1, config_index + 1, shared[1:]
+            live_index = live_index + 1
+            config_index = config_index + 1
+            shared = shared[1:]
         elif (
             live_item is not None
             and config_item is not None
@@ -106,10 +109,8 @@ def interleaved(live: list[str], config: list[str]) -> list[tuple[int, str]]:
             if config_item is not None:
                 merged.add(config_item)
                 order.append((-1, config_item))
-                config_index, shared = (
-                    config_index + 1,
-                    shared[1:] if shared and shared[0] == config_item else shared,
-                )
+                config_index = config_index + 1
+                shared = shared[1:] if shared and shared[0] == config_item else shared
     return order
 
 

@@ -71,7 +71,8 @@ def tracked_scale(
 ) -> list[Entry]:
     """Return the managedFields of an object, which had the state ``old``, after a client's update
     of its Scale."""
-    entries, replicas = old["metadata"].get("managedFields") or [], fields_path(*change.replicas)
+    entries = old["metadata"].get("managedFields") or []
+    replicas = fields_path(*change.replicas)
     managers = complete(resource, schema, bare(old), entries)
     scale = scale_managers(managers, replicas)
     if scale:  # an object without managers gets none by updates

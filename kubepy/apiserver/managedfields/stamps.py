@@ -32,7 +32,9 @@ def stamp(
         "operation": "Update",
         "time": time,
     }
-    return {**entry, "fieldsV1": {_UNSET: unset_places}} if unset_places else entry
+    if unset_places:
+        return {**entry, "fieldsV1": {_UNSET: unset_places}}
+    return entry
 
 
 def is_stamp(entry: Any) -> bool:

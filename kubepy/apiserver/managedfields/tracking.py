@@ -47,7 +47,9 @@ from kubepy.lazy import lazy_imports
 with lazy_imports():
     from kubepy.api import types
 
-CONTROLLERS, KUBELET, BEFORE_APPLY = "kube-controller-manager", "kubelet", "before-first-apply"
+CONTROLLERS = "kube-controller-manager"
+KUBELET = "kubelet"
+BEFORE_APPLY = "before-first-apply"
 STATUS = fields_path("status")
 # Fields of pods without managers: bindings leave no entry, and admission comes after tracking.
 _UNTRACKED = (
@@ -96,7 +98,9 @@ def ignored_by(resource: Resource, subresource: str) -> tuple[Path, ...]:
     (``GetResetFields``)."""
     if "status" not in resource.subresources:
         return ()
-    return (fields_path("spec"),) if subresource == "status" else (STATUS,)
+    if subresource == "status":
+        return (fields_path("spec"),)
+    return (STATUS,)
 
 
 # --- updates --------------------------------------------------------------------------------------
@@ -116,7 +120,8 @@ def tracked_update(
     anything.
     """
     manager = manager_of(writer.manager, UPDATE, resource.api_version, writer.subresource)
-    before, after = bare(old), bare(new)
+    before = bare(old)
+    after = bare(new)
     if before == after:
         return reread(entries)
     if (
@@ -149,7 +154,9 @@ def tracked_update(
 def written(entries: list[Entry], before: Managers, after: Managers) -> list[Entry]:
     """Return the entries to store for the managers ``after``, where ``before`` are those of the
     entries."""
-    return reread(entries) if after == before else encode(after)
+    if after == before:
+        return reread(entries)
+    return encode(after)
 
 
 def keep_times(
@@ -186,7 +193,9 @@ def reread(entries: list[Entry]) -> list[Entry]:
     if any(is_stamp(entry) for entry in entries):
         return entries
     managers = decode(entries)
-    return entries if len(managers) == len(entries) else encode(managers)
+    if len(managers) == len(entries):
+        return entries
+    return encode(managers)
 
 
 def bare(obj: Object) -> Object:
@@ -352,7 +361,8 @@ def _shares(
 ) -> Pairs:
     """Share the fields of an object that no client has touched: of a controller, or of an unknown
     manager."""
-    version, status = resource.api_version, _status_fields(resource, rest)
+    version = resource.api_version
+    status = _status_fields(resource, rest)
     shares = [_observed(resource, obj, status)]
     if controller_of(obj):
         shares.append(
@@ -368,7 +378,9 @@ def _shares(
 
 
 def _status_fields(resource: Resource, fields: Fields) -> Fields:
-    return fields - without(fields, [STATUS]) if "status" in resource.subresources else EMPTY
+    if "status" in resource.subresources:
+        return fields - without(fields, [STATUS])
+    return EMPTY
 
 
 def _observed(resource: Resource, obj: Object, fields: Fields) -> tuple[FieldManager, Managed]:
@@ -412,11 +424,9 @@ def _set_by_deletion(obj: Object) -> list[Path]:
     if not is_being_deleted(obj):
         return []
     collecting = [name for name in finalizers if name in (FOREGROUND, ORPHAN)]
-    return (
-        [_FINALIZERS]
-        if len(collecting) == len(finalizers)
-        else [(*_FINALIZERS, item(name)) for name in collecting]
-    )
+    if len(collecting) == len(finalizers):
+        return [_FINALIZERS]
+    return [(*_FINALIZERS, item(name)) for name in collecting]
 
 
 def _newest_time(value: Any) -> str:
@@ -428,6 +438,6 @@ def _newest_time(value: Any) -> str:
             if key.endswith("Time") and isinstance(item, str)
         ]
         return max([*times, *(_newest_time(item) for item in value.values())], default="")
-    return (
-        max((_newest_time(item) for item in value), default="") if isinstance(value, list) else ""
-    )
+    if isinstance(value, list):
+        return max((_newest_time(item) for item in value), default="")
+    return ""

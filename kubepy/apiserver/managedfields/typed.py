@@ -51,13 +51,17 @@ def list_keys(schema: Schema) -> list[str] | None:
     if schema.list_type:
         return {"map": schema.list_map_keys, "set": []}.get(schema.list_type)
     if schema.patch_strategies[:1] == ["merge"]:
-        return [schema.merge_key] if schema.merge_key else []
+        if schema.merge_key:
+            return [schema.merge_key]
+        return []
     return None
 
 
 def child(schema: Schema | None, name: str) -> Schema | None:
     """Return the schema of an entry of a map; None where anything goes."""
-    return None if schema is None else schema.field(name) or schema.values()
+    if schema is None:
+        return None
+    return schema.field(name) or schema.values()
 
 
 def is_declared(schema: Schema | None, name: str) -> bool:
@@ -85,11 +89,10 @@ def element_of(schema: Schema, value: Any) -> str:
     defaults = {
         name: field.default for name, field in fields.items() if field and field.default is not None
     }
-    built_in = (
-        only_v3()["defaults"].get(items.name, {})
-        if items and len(keys_of_list) > len(defaults)
-        else {}
-    )
+    if items and len(keys_of_list) > len(defaults):
+        built_in = only_v3()["defaults"].get(items.name, {})
+    else:
+        built_in = {}
     known = {**built_in, **defaults, **value}
     key_values = {name: known[name] for name in keys_of_list if name in known}
     if not key_values:
@@ -119,15 +122,15 @@ def path_at(value: Any, schema: Schema | None, place: Iterable[str | int]) -> Pa
     path: Path = ()
     for step in place:
         if isinstance(step, str):
-            path, value, schema = (*path, field(step)), value.get(step) or {}, child(schema, step)
+            path = (*path, field(step))
+            value = value.get(step) or {}
+            schema = child(schema, step)
         elif is_atomic(schema, value) or schema is None or step >= len(value):
             break
         else:
-            path, value, schema = (
-                (*path, elements(schema, value, path)[step]),
-                value[step],
-                schema.items(),
-            )
+            path = (*path, elements(schema, value, path)[step])
+            value = value[step]
+            schema = schema.items()
     return path
 
 
@@ -174,7 +177,8 @@ class Comparer:
             return
         if old is new or old == new:
             return
-        before, after = _kind_of(old, schema), _kind_of(new, schema)
+        before = _kind_of(old, schema)
+        after = _kind_of(new, schema)
         kinds = {before} if new is ABSENT else {before, after}
         wholes = [self._compare_as(kind, old, new, schema, path) for kind in kinds]
         if (any(wholes) or new is ABSENT) and path:
@@ -202,7 +206,8 @@ class Comparer:
     ) -> bool:
         """Compare values of a kind, one of another kind as empty; returns whether they count as a
         whole."""
-        before, after = _as(kind, old), _as(kind, new)
+        before = _as(kind, old)
+        after = _as(kind, new)
         if kind is object or not (before or after) or is_atomic(schema, before or after):
             return True
         if kind is dict:
@@ -214,7 +219,8 @@ class Comparer:
                     (*path, field(name)),
                 )
         elif schema is not None:
-            before, after = _by_element(schema, before, path), _by_element(schema, after, path)
+            before = _by_element(schema, before, path)
+            after = _by_element(schema, after, path)
             for element in before.keys() | after.keys():
                 self._items(
                     before.get(element, []),
@@ -254,7 +260,9 @@ def _kind_of(value: Any, schema: Schema | None) -> type:
     if value is None or value is ABSENT:
         kind = "" if schema is None else schema.type
         return {"array": list, "object": dict, "": dict}.get(kind, object)
-    return type(value) if isinstance(value, dict | list) else object
+    if isinstance(value, dict | list):
+        return type(value)
+    return object
 
 
 def _as(kind: type, value: Any) -> Any:

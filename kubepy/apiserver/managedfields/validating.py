@@ -31,11 +31,9 @@ def problems(value: Any, schema: Schema | None) -> list[str]:
 
 def text_of(messages: list[str]) -> str:
     """Join several problems into one message."""
-    return (
-        messages[0]
-        if len(messages) == 1
-        else "\n".join(["errors:", *(f"  {problem}" for problem in messages)])
-    )
+    if len(messages) == 1:
+        return messages[0]
+    return "\n".join(["errors:", *(f"  {problem}" for problem in messages)])
 
 
 def _problems(value: Any, schema: Schema | None, path: str) -> Iterator[tuple[str, str]]:
@@ -69,7 +67,8 @@ def _list_problems(value: Any, schema: Schema, path: str) -> Iterator[tuple[str,
     if not isinstance(value, list):
         yield path, f"expected list, got &{{{goformat.format_value(value)}}}"
         return
-    names, known = list_keys(schema), set[str]()
+    names = list_keys(schema)
+    known = set[str]()
     for index, item in enumerate(value):
         place = f"{path}[{index}]"
         if names is not None:
@@ -86,7 +85,8 @@ def _list_problems(value: Any, schema: Schema, path: str) -> Iterator[tuple[str,
 
 
 def _scalar_problem(value: Any, kind: str) -> str:
-    type_name, shown = goformat.type_name(value), goformat.go_syntax(value)
+    type_name = goformat.type_name(value)
+    shown = goformat.go_syntax(value)
     if kind in _NUMERIC and type_name not in ("int64", "float64"):
         return f"expected numeric (int or float), got {type_name}"
     if kind == "string" and type_name != "string":

@@ -77,7 +77,9 @@ def config_map_key(key: str) -> list[str]:
 def env_var_name(name: str) -> list[str]:
     """Check a name of an environment variable: since v1.34 any printable ASCII but ``=``."""
     if all(" " <= letter <= "~" and letter != "=" for letter in name):
-        return [] if name else ["environment variable name must be non-empty"]
+        if name:
+            return []
+        return ["environment variable name must be non-empty"]
     return [
         "a valid environment variable name must consist only of printable ASCII characters other "
         "than '='"

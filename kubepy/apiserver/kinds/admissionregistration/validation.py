@@ -39,7 +39,8 @@ ALL_SIDE_EFFECTS = ("None", "NoneOnDryRun", "Some", "Unknown")
 REVIEW_VERSIONS = ("v1", "v1beta1")
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 SCOPES = ("*", "Cluster", "Namespaced")
-LONGEST_WAIT, MOST_CONDITIONS = 30, 64
+LONGEST_WAIT = 30
+MOST_CONDITIONS = 64
 
 
 class _Tolerance(NamedTuple):

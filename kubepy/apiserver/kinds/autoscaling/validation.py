@@ -27,7 +27,8 @@ METRIC_FIELDS = {
     "ContainerResource": "containerResource",
 }
 TARGET_TYPES = ("Utilization", "Value", "AverageValue")
-MAX_WINDOW, MAX_PERIOD = 3600, 1800
+MAX_WINDOW = 3600
+MAX_PERIOD = 1800
 
 
 def validate_autoscaler(autoscaler: Object, old: Object | None = None) -> list[FieldError]:
@@ -210,11 +211,10 @@ def _validate_target_values(field: str, target: Object, path: str, errors: Error
                 required(f"{path}.averageValue", "must specify a positive target averageValue")
             )
     elif value is None and average is None:
-        detail = (
-            "must set either a target value or averageValue"
-            if field == "object"
-            else "must set either a target value for metric or a per-pod target"
-        )
+        if field == "object":
+            detail = "must set either a target value or averageValue"
+        else:
+            detail = "must set either a target value for metric or a per-pod target"
         errors.append(required(f"{path}.averageValue", detail))
     elif field == "external" and value is not None and average is not None:
         detail = "may not set both a target value for metric and a per-pod target"

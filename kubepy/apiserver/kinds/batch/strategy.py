@@ -49,7 +49,9 @@ class JobStrategy(WorkloadStrategy):
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         changed = obj["metadata"].get("generation") != old["metadata"].get("generation")
-        return _job_warnings(obj["spec"], "spec") if changed else []
+        if changed:
+            return _job_warnings(obj["spec"], "spec")
+        return []
 
     def default_propagation(self) -> str:
         """Orphan the pods: ``batch/v1`` keeps the behaviour from before there was garbage

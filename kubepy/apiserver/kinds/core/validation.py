@@ -159,11 +159,10 @@ def _validate_json(key: str, data: Mapping[str, str], errors: Errors) -> None:
         parsed: Any = json.loads(b64decode(data[key]))
     except ValueError:
         text = b64decode(data[key]).decode(errors="replace").strip()
-        detail = (
-            "unexpected end of JSON input"
-            if not text
-            else (f"invalid character '{text[0]}' looking for beginning of value")
-        )
+        if not text:
+            detail = "unexpected end of JSON input"
+        else:
+            detail = f"invalid character '{text[0]}' looking for beginning of value"
     else:
         kinds = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
         if isinstance(parsed, tuple(kinds)):

@@ -43,11 +43,10 @@ class EndpointSliceStrategy(Strategy):
         return validation.validate_slice(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        fqdn = (
-            ["spec.addressType: FQDN endpoints are deprecated"]
-            if obj.get("addressType") == "FQDN"
-            else []
-        )
+        if obj.get("addressType") == "FQDN":
+            fqdn = ["spec.addressType: FQDN endpoints are deprecated"]
+        else:
+            fqdn = []
         return fqdn + self.warnings_on_update(obj, obj)
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:

@@ -27,7 +27,11 @@ from kubepy.apiserver.validation.fields import (
 from kubepy.apiserver.validation.formats import ip_address, ip_warnings, is_ipv6
 
 ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
-MAX_ENDPOINTS, MAX_ADDRESSES, MAX_PORTS, MAX_TOPOLOGY, MAX_HINTS = 1000, 100, 20000, 16, 8
+MAX_ENDPOINTS = 1000
+MAX_ADDRESSES = 100
+MAX_PORTS = 20000
+MAX_TOPOLOGY = 16
+MAX_HINTS = 8
 
 
 def validate_slice(slice_: Object, old: Object | None = None) -> list[FieldError]:

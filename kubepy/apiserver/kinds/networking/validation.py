@@ -43,7 +43,8 @@ from kubepy.quoting import quote
 
 CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
-BAD_SEQUENCES, BAD_ENDS = ("//", "/./", "/../", "%2f", "%2F"), ("/..", "/.")
+BAD_SEQUENCES = ("//", "/./", "/../", "%2f", "%2F")
+BAD_ENDS = ("/..", "/.")
 NOT_AN_IP = "must be a DNS name, not an IP address"
 
 

@@ -25,11 +25,9 @@ with lazy_imports():  # few schemas have rules
 SCHEMA_TYPE = "apiextensions/v1.JSONSchemaProps"
 TYPES = ("array", "boolean", "integer", "number", "object", "string")
 REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
-LIST_TYPE, MAP_TYPE, MAP_KEYS = (
-    "x-kubernetes-list-type",
-    "x-kubernetes-map-type",
-    "x-kubernetes-list-map-keys",
-)
+LIST_TYPE = "x-kubernetes-list-type"
+MAP_TYPE = "x-kubernetes-map-type"
+MAP_KEYS = "x-kubernetes-list-map-keys"
 RULES = "x-kubernetes-validations"
 META_FIELDS = ("metadata", "kind", "apiVersion")
 # With a status subresource only these may be at the root, in Go's names.
@@ -421,7 +419,9 @@ def unsupported_field(schema: Any) -> str:
     """Return why a schema cannot be parsed as a structural one, "" if it can
     (``NewStructural``)."""
     if isinstance(schema, list):
-        return "OpenAPIV3Schema 'items' must be a schema, but is an array" if schema else ""
+        if schema:
+            return "OpenAPIV3Schema 'items' must be a schema, but is an array"
+        return ""
     if not isinstance(schema, dict):
         return ""
 

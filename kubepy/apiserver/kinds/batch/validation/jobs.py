@@ -56,7 +56,9 @@ COUNTS = (
     "maxFailedIndexes",
 )
 NEEDS_INDEXES = "requires indexed completion mode"
-MANY, MANY_PARALLEL, MANY_FAILED = 100_000, 10_000, 10_000
+MANY = 100_000
+MANY_PARALLEL = 10_000
+MANY_FAILED = 10_000
 
 
 def validate_job(job: Object, old: Object | None = None) -> list[FieldError]:
@@ -189,11 +191,9 @@ def validate_job_spec(spec: Object, options: PodOptions, path: str, errors: Erro
     if spec.get("successPolicy") is not None:
         validate_success_policy(spec, f"{path}.successPolicy", errors)
     replacement = spec.get("podReplacementPolicy")
-    allowed = (
-        ("Failed",)
-        if spec.get("podFailurePolicy") is not None
-        else ("Failed", "TerminatingOrFailed")
-    )
+    allowed: tuple[str, ...] = ("Failed", "TerminatingOrFailed")
+    if spec.get("podFailurePolicy") is not None:
+        allowed = ("Failed",)
     validate_optional_choice(replacement, allowed, f"{path}.podReplacementPolicy", errors)
     validate_pod_template(spec.get("template") or {}, options, f"{path}.template", errors)
 

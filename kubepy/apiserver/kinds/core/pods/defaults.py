@@ -226,4 +226,6 @@ def image_tag(image: str) -> str:
 
 
 def pull_policy(image: str) -> str:
-    return "Always" if image_tag(image) == "latest" else "IfNotPresent"
+    if image_tag(image) == "latest":
+        return "Always"
+    return "IfNotPresent"

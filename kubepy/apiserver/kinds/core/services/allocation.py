@@ -19,7 +19,8 @@ from kubepy.quoting import quote
 
 MIN_RESERVED, MAX_RESERVED = 16, 256  # how many addresses are kept for Services that ask for one
 NODE_PORTS = range(30000, 32768)
-SINGLE, REQUIRE = "SingleStack", "RequireDualStack"
+SINGLE = "SingleStack"
+REQUIRE = "RequireDualStack"
 
 
 def allocate_on_create(service: Object, others: Iterable[Object], subnet: str) -> None:

@@ -44,10 +44,8 @@ FAMILY_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
 DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
 ONE_DAY = 86400
 SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
-TOPOLOGY_HINTS, TOPOLOGY_MODE = (
-    "service.kubernetes.io/topology-aware-hints",
-    "service.kubernetes.io/topology-mode",
-)
+TOPOLOGY_HINTS = "service.kubernetes.io/topology-aware-hints"
+TOPOLOGY_MODE = "service.kubernetes.io/topology-mode"
 FOR_BALANCERS = "may only be used when `type` is 'LoadBalancer'"
 IMMUTABLE_ONCE_SET = "may not change once set"
 

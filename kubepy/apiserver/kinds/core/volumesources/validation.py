@@ -270,11 +270,10 @@ def validate_persistent_source(
         errors.append(required(f"{path}.secretNamespace"))
 
     if kind == "glusterfs" and (namespace := source.get("endpointsNamespace")) is not None:
-        complaints = (
-            dns1123_label(namespace)
-            if namespace
-            else ["if the endpointnamespace is set, it must be a valid namespace name"]
-        )
+        if namespace:
+            complaints = dns1123_label(namespace)
+        else:
+            complaints = ["if the endpointnamespace is set, it must be a valid namespace name"]
         validate_format(namespace, complaints, f"{path}.endpointsNamespace", errors)
 
 

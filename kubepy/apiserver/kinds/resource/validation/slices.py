@@ -125,11 +125,10 @@ def validate_nodes(holder: Object, path: str, none: str, many: str, errors: Erro
             chosen.append("`nodeName`")
             validate_as(dns1123_subdomain, name, f"{path}.nodeName", errors)
         else:
-            detail = (
-                "must be either unset or set to a non-empty string"
-                if path == "spec"
-                else "must not be empty"
-            )
+            if path == "spec":
+                detail = "must be either unset or set to a non-empty string"
+            else:
+                detail = "must not be empty"
             errors.append(invalid_value(f"{path}.nodeName", name, detail))
 
     selector = holder.get("nodeSelector")

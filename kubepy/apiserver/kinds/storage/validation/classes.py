@@ -22,7 +22,8 @@ from kubepy.apiserver.validation.fields import (
     validate_optional_choice,
 )
 
-MAX_PARAMETERS, MAX_PARAMETER_BYTES = 512, 256 * 1024
+MAX_PARAMETERS = 512
+MAX_PARAMETER_BYTES = 256 * 1024
 
 
 def validate_storage_class(storage_class: Object) -> list[FieldError]:

@@ -36,7 +36,9 @@ from kubepy.apiserver.validation.fields import (
 
 GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
 LIFECYCLE_MODES = ("Persistent", "Ephemeral")
-TEN_MINUTES, SHORTEST_PERIOD, LONGEST_NODE_ID = 600, 10, 192
+TEN_MINUTES = 600
+SHORTEST_PERIOD = 10
+LONGEST_NODE_ID = 192
 ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 
 

@@ -114,11 +114,13 @@ def _validate_resource_claims(claims: list[Object], path: str, errors: Errors) -
             if claim.get(field) is not None
         ]
         if len(fields) != 1:
-            detail = (
-                "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-                if fields
-                else "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-            )
+            if fields:
+                detail = (
+                    "at most one of `resourceClaimName` or `resourceClaimTemplateName` "
+                    "may be specified"
+                )
+            else:
+                detail = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
             errors.append(invalid_value(at, go_view("core.PodResourceClaim", claim), detail))
         for field in fields:
             validate_as(dns1123_subdomain, claim[field], f"{at}.{field}", errors)

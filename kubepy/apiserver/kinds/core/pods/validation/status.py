@@ -259,7 +259,9 @@ def _check_requested(name: str, container: Object) -> str:
     resources = container.get("resources") or {}
     if not name.startswith("claim:"):
         is_requested = name in (resources.get("requests") or {})
-        return "" if is_requested else "must match one of the container's resource requests"
+        if is_requested:
+            return ""
+        return "must match one of the container's resource requests"
     claims = {
         "/".join(filter(None, (f"claim:{claim.get('name', '')}", claim.get("request"))))
         for claim in resources.get("claims") or ()

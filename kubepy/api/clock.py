@@ -60,12 +60,14 @@ class Clock:
                 f"time cannot go back from {format_exact_time(self.own)} to "
                 f"{format_exact_time(moment)}"
             )
+
         if moment.year not in CLOCK_YEARS:
             raise ValueError(
                 f"the clock must stay between the years {CLOCK_YEARS[0]} and {CLOCK_YEARS[-1]}, "
                 f"and that "
                 f"would be the year {moment.year}"
             )
+
         if self.limit is not None and moment > self.limit:
             raise ClockLimit(f"time goes no further than {format_exact_time(self.limit)}")
         self.own = moment

@@ -173,6 +173,7 @@ class _Parser:
             self.identifier()
         else:
             raise JSONPathError(f"unrecognized character in action: {code_point(character)}")
+
         return None
 
     def identifier(self) -> None:
@@ -198,6 +199,7 @@ class _Parser:
             self.text[self.at : self.at + 1] == "." or self.text[self.at : self.at + 1].isdecimal()
         ):
             self.at += 1
+
         text = self.take()
         if (whole := int_or_none(text)) is not None:
             self.nodes.append(LiteralNode(whole))
@@ -206,6 +208,7 @@ class _Parser:
             value = float(text)
         except ValueError:
             value = math.inf
+
         if math.isinf(value):
             raise JSONPathError(f"cannot parse number {text}")
         self.nodes.append(LiteralNode(value))
@@ -238,6 +241,7 @@ class _Parser:
                 UnionNode([_action(f"[{branch.strip(' ')}]") for branch in text.split(",")])
             )
             return
+
         if key := _DICT_KEY.fullmatch(text):
             self.nodes += _action(f".{key[1]}").nodes
             return
@@ -439,6 +443,7 @@ class _Evaluation:
             else:
                 parts.append(values)
             index += 1
+
         return parts
 
     def loop(self, values: Values, start: int) -> list[Values]:
@@ -503,6 +508,7 @@ class _Evaluation:
             if step is not None and step <= 0:
                 raise _Failure("step must be > 0", values)
             items += value[start:end:step]
+
         return items
 
     def identifier(self, values: Values, name: str) -> Values:
@@ -646,4 +652,5 @@ def _place(nodes: Iterable[Any], hidden: Sequence[str], place: int = 0) -> int:
                 place = 0 if place == _ITEMS else _ANYWHERE
             case RecursiveNode():
                 place = _ANYWHERE
+
     return place

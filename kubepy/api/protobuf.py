@@ -341,6 +341,7 @@ class _Message:
                 result[name] = value
             else:
                 result.pop(name, None)
+
         if at > end:
             raise DecodeError(_UNEXPECTED_END)
         for name, zero in self._zeros:
@@ -393,6 +394,7 @@ class _Message:
                     if codec.wire == _DELIMITED
                     else (tag, encoded)
                 )
+
         return b"".join(parts)
 
 

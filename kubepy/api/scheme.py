@@ -677,6 +677,7 @@ class Scheme:
                     resource.group,
                 ):
                     return resource
+
         return self._first(lambda resources: _find(resources, name, group)) or self._first(
             lambda resources: next(
                 (

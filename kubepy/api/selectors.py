@@ -65,6 +65,7 @@ class Requirement(NamedTuple):
                 return value is not None
             case "!":
                 return value is None
+
         number = int_or_none(value or "")
         bound = int_or_none(self.values[0])
         if number is None or bound is None:
@@ -133,6 +134,7 @@ def from_label_selector(selector: AnyObject | None) -> LabelSelector:
         requirements.append(
             Requirement(expression.get("key", ""), _EXPRESSION_OPERATORS[operator], values)
         )
+
     for requirement in requirements:
         _validate(requirement)
     return LabelSelector(requirements)
@@ -195,6 +197,7 @@ def parse_to_label_selector(text: str) -> dict[str, Any]:
         requirements = parse_labels(text).requirements
     except SelectorError as error:
         raise SelectorError(f"couldn't parse the selector string {quote(text)}: {error}") from None
+
     labels: dict[str, str] = {}
     expressions: list[dict[str, Any]] = []
     operators = {operator: name for name, operator in _EXPRESSION_OPERATORS.items()}
@@ -212,6 +215,7 @@ def parse_to_label_selector(text: str) -> dict[str, Any]:
             raise SelectorError(
                 f"{quote(requirement.operator)} is not a valid label selector operator"
             )
+
     selector = {"matchLabels": dict(sorted(labels.items())), "matchExpressions": expressions}
     return {key: value for key, value in selector.items() if value}
 
@@ -236,6 +240,7 @@ def _validate(requirement: Requirement) -> None:
             problems.append(
                 _invalid("values", values, "values set must be empty for exists and does not exist")
             )
+
     for index, value in enumerate(values):
         if requirement.operator in (GREATER, LESS) and int_or_none(value) is None:
             problems.append(
@@ -249,6 +254,7 @@ def _validate(requirement: Requirement) -> None:
             problems.append(
                 _invalid(f"values[{index}][{requirement.key}]", value, "; ".join(errors))
             )
+
     if problems:
         raise SelectorError(
             problems[0] if len(problems) == 1 else f"[{', '.join(dict.fromkeys(problems))}]"
@@ -305,6 +311,7 @@ def _scan(text: str) -> list[_Token]:
                 position += 1
             word = text[start:position]
             tokens.append(_Token(word if word in _KEYWORDS else IDENTIFIER, word))
+
     return [*tokens, _Token(END, "")]
 
 
@@ -348,6 +355,7 @@ class _Parser:
                 raise SelectorError(f"found '{after.text}', expected: ',' or 'end of string'")
             if (following := self._look()).kind not in (IDENTIFIER, "!"):
                 raise SelectorError(f"found '{following.text}', expected: identifier after ','")
+
         return requirements
 
     def requirement(self) -> Requirement:
@@ -360,6 +368,7 @@ class _Parser:
             key.text, "<nil>"
         ):  # upstream passes no path here, and Go prints that so
             raise SelectorError(problems[0])
+
         if negated:
             return Requirement(key.text, NOT_EXISTS)
         if self._look().kind in (END, ","):
@@ -375,6 +384,7 @@ class _Parser:
             if (token := self._take()).kind != IDENTIFIER:
                 raise SelectorError(f"found '{token.text}', expected: identifier")
             value = token.text
+
         return Requirement(key.text, _SYMBOLS[operator.kind], (value,))
 
     def values(self) -> set[str]:

@@ -88,6 +88,7 @@ class AttributesRecord(NamedTuple):
             )
         else:
             detail = f"User {user} cannot {verb} path {quote(self.path)}"
+
         detail = detail.translate(_HTML) + (f": {reason}" if reason else "")
         if not self.resource:  # upstream's message of an error without a resource
             subject = f"{quote(self.name)} is forbidden" if self.name else "forbidden"

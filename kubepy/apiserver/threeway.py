@@ -114,6 +114,7 @@ class Merge:
             )
             if value is not ABSENT:
                 merged[name] = value
+
         if _is_mixed(schema, merged, ours, theirs):
             del self.conflicts[before:]
             return self._conflict(path, base, ours, theirs)
@@ -498,12 +499,14 @@ class _Merger:
                     TEMPLATE_GENERATION: str(template_generation),
                 }
                 merged["metadata"] = {**merged["metadata"], "annotations": annotations}
+
         if self._kind.has_status:
             status_side = generation_side
             if status_side is None or not _generation(status_side):
                 status_side = self._side_of_status()
             if (status := status_side.get("status")) is not None:
                 merged["status"] = status
+
         return merged
 
     # --- counters
@@ -624,10 +627,12 @@ class _Settler:
                 return max(ours, theirs, key=parse_time)
             except (TypeError, ValueError):  # one of them is not a time
                 return ours
+
         if self._kind == "ControllerRevision" and names == ["revision"]:
             return max(
                 (number for number in (ours, theirs) if isinstance(number, int)), default=ours
             )
+
         if self._is_written(names, base, ours, theirs):
             return ours
         if _are_texts(base, ours, theirs):
@@ -635,6 +640,7 @@ class _Settler:
             if merged == self._merge_text(base, ours, theirs, "theirs"):
                 return merged
             return UNSETTLED
+
         return UNSETTLED
 
     def choose(self, base: Any, ours: Any, theirs: Any) -> Any:

@@ -203,6 +203,7 @@ def view_pod(pod: Object) -> PodView:
         and (scheduled := conditions.get("PodScheduled", NO_STATUS)).get("status") == "False"
     ):
         reason = scheduled.get("reason") or ""
+
     disruption = conditions.get("DisruptionTarget", NO_STATUS)
     owner = owner_of(pod)
     revision = labels.get(HASH_LABEL) or labels.get(REVISION_LABEL) or ""
@@ -210,6 +211,7 @@ def view_pod(pod: Object) -> PodView:
         "statefulsets"
     ):  # the label has the whole name of the ControllerRevision
         revision = revision.rpartition("-")[2]
+
     return PodView(
         *_identity(pod),
         owner,
@@ -248,6 +250,7 @@ def _container_facts(status: Object) -> tuple[int, str, str]:
             if (time := before.get("finishedAt") or "") >= last:
                 last = time
                 ended = before.get("reason") or ""
+
     return restarts, ended, reason
 
 
@@ -456,12 +459,14 @@ class Looker:
                 )
             if before == after and not note:
                 return None
+
         if key.resource in WITH_DIGEST:
             digest = _digest(old) if old is not None else ""
             before = before and before._replace(template=digest)
             after = after and after._replace(
                 template=digest if has_same_spec else _digest(new or NO_STATUS)
             )
+
         return before, after, note
 
 

@@ -80,6 +80,7 @@ def annotate(factory: Factory, options: AnnotateOptions) -> None:
             "can not both modify and remove the following annotation(s) in the same command: "
             f"{', '.join(both)}"
         )
+
     result = find_objects(factory, options, resources)
 
     def annotate_one(info: Info) -> None:
@@ -94,6 +95,7 @@ def annotate(factory: Factory, options: AnnotateOptions) -> None:
                 "--overwrite is false but found the following declared annotation(s): "
                 f"{'; '.join(conflicts)}"
             )
+
         if options.list_:
             print_list(factory, info, changes, single=result.single)
         elif is_local(options, changes):

@@ -120,6 +120,7 @@ def _lines(options: ApiResourcesOptions, resources: Sequence[Resource]) -> list[
         text = []
     else:
         text = ["\t".join([*HEADERS, *(["VERBS", "CATEGORIES"] if wide else [])])]
+
     for resource in resources:
         cells = [
             resource.plural,
@@ -131,6 +132,7 @@ def _lines(options: ApiResourcesOptions, resources: Sequence[Resource]) -> list[
         if wide:
             cells += [",".join(resource.listed_verbs), ",".join(resource.categories)]
         text.append("\t".join(cells))
+
     return text
 
 

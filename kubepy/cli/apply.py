@@ -153,6 +153,7 @@ def apply(factory: Factory, options: ApplyFlags) -> None:
             continue
         if prints_each:
             printer_for(factory, options, operation, request.dry_run)(info.content)
+
     raise_all(errors)
     if not prints_each:
         objects = [info.content for info in infos]
@@ -161,6 +162,7 @@ def apply(factory: Factory, options: ApplyFlags) -> None:
             if len(objects) == 1
             else {"kind": "List", "apiVersion": "v1", "metadata": {}, "items": objects}
         )
+
     if options.prune:
         printer = printer_for(factory, options, "pruned", request.dry_run)
         deletion = request.deletion._replace(dry_run=request.dry_run == SERVER)
@@ -236,6 +238,7 @@ def apply_one(factory: Factory, info: Info, request: ApplyRequest) -> str:
         factory.catch_up()
         apply_on_server(factory, info, request)
         return "serverside-applied"
+
     manifest = info.content
     try:
         current = info.get(factory)
@@ -247,6 +250,7 @@ def apply_one(factory: Factory, info: Info, request: ApplyRequest) -> str:
     except Exception as error:
         action = f"retrieving current configuration of:\n{info}\nfrom server for:"
         raise with_source(error, action, info.source) from None
+
     if LAST_APPLIED not in annotations_of(current):
         factory.say(NO_ANNOTATION.format(info.object_name, LAST_APPLIED))
     patched = patch_to(factory, info, current, modified_configuration(manifest), request)
@@ -275,6 +279,7 @@ def _create(factory: Factory, info: Info, manifest: Object, request: ApplyReques
         )
     except Exception as error:
         raise with_source(error, "creating", info.source) from None
+
     info.refresh(obj)
 
 
@@ -445,6 +450,7 @@ def allowed_kinds(factory: Factory, texts: list[str]) -> list[Resource]:
         if resource is None:
             raise CliError(f"no matches for kind {quote(kind)} in version {quote(api_version)}")
         resources.append(resource)
+
     return resources
 
 

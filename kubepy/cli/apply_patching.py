@@ -103,6 +103,7 @@ def _patch(
         schema = None
     else:
         schema = openapi.schema_for(info.resource.api_version, info.resource.kind)
+
     original = annotations_of(current).get(LAST_APPLIED, "")
     try:
         return _three_way(original, modified, current, schema, overwrite=request.overwrite)

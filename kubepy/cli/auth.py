@@ -147,11 +147,13 @@ def can_i(factory: Factory, options: CanIOptions) -> None:
         )
         factory.print(tables.format_lines([*headers, "*.*\t[]\t[]\t[*]", "\t[*]\t[]\t[*]"]), end="")
         return
+
     if len(options.args) != 2:
         raise CliError(
             "you must specify two arguments: verb resource or verb resource/resourceName.\n"
             "See 'kubepy auth can-i -h' for help and examples."
         )
+
     verb, target = options.args
     if not target.startswith("/"):
         _warn_of_resource(factory, options, verb, target.partition("/")[0])
@@ -159,6 +161,7 @@ def can_i(factory: Factory, options: CanIOptions) -> None:
         raise CliError("--subresource can not be used with NonResourceURL")
     elif verb not in URL_VERBS:
         factory.warn(f"verb '{printable(verb)}' is not a known verb\n")
+
     if options.no_headers:
         raise CliError("--no-headers cannot be set without --list specified")
     factory.require_cluster()
@@ -215,6 +218,7 @@ def whoami(factory: Factory, options: PrintFlags) -> None:
             }
         )
         return
+
     rows = [
         ("ATTRIBUTE", "VALUE"),
         ("Username", user["username"]),
@@ -283,6 +287,7 @@ def _reconcile_object(
         raise CliError(
             "resource name may not be empty"
         )  # kubectl's message for a missing namespace
+
     existing = unless_missing(
         factory.client.get, info.resource.gvr, info.name, namespace=info.namespace
     )
@@ -294,6 +299,7 @@ def _reconcile_object(
         result = reconcile_role(existing, expected, removes=options.remove_extra_permissions)
     else:
         result = reconcile_binding(existing, expected, removes=options.remove_extra_subjects)
+
     obj = result.object
     if result.operation and not result.is_protected and strategy != CLIENT:
         obj = _write(factory, info, result)

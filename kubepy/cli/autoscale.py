@@ -195,4 +195,5 @@ def metric(name: str, text: str) -> Object:
             }
         except quantities.QuantityError:
             raise CliError(printable(f"invalid resource {name} value: {text}")) from None
+
     return {"type": "Resource", "resource": {"name": name, "target": target}}

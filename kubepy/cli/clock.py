@@ -64,6 +64,7 @@ def clock(factory: Factory, options: ClockOptions) -> None:
             f"allowed "
             "formats are: json,yaml"
         )
+
     factory.catch_up()
     now = factory.cluster.clock.now()
     checkpoint = latest(factory.cluster.store.meta(CHECKPOINT))
@@ -81,6 +82,7 @@ def clock(factory: Factory, options: ClockOptions) -> None:
             end="",
         )
         return
+
     factory.print(format_exact_time(now))
     if due:
         factory.print(_table(due))

@@ -102,6 +102,7 @@ def dump(factory: Factory, options: DumpOptions) -> None:
         namespaces = [
             namespace["metadata"]["name"] for namespace in factory.client.list("namespaces").items
         ]
+
     for namespace in namespaces:
         for resource, name in DUMPED:
             listed = _listed(factory, resource, namespace, options)
@@ -123,6 +124,7 @@ def dump(factory: Factory, options: DumpOptions) -> None:
                     factory.print(
                         f"==== END logs for container {container['name']} of pod {pod_name} ===="
                     )
+
     if options.output_directory not in ("", "-"):
         factory.print(f"Cluster info dumped to {printable(options.output_directory)}")
 
@@ -137,6 +139,7 @@ def _listed(factory: Factory, key: str, namespace: str | None, options: DumpOpti
             f"list types are not supported by name printing: "
             f"*{resource.version}.{resource.kind}List"
         )
+
     listed = factory.client.list(resource.key, namespace=namespace)
     items = [
         {key: value for key, value in obj.items() if key not in ("apiVersion", "kind")}

@@ -201,12 +201,14 @@ class _Complete(Command):
             if not is_expected(error):
                 raise
             completion = Completion()
+
         for candidate in completion.candidates:
             if not candidate.replace("\t", "").isprintable():
                 continue  # nobody can type it, and a shell would show it as it is
             factory.print(
                 candidate if self.has_descriptions and not is_line else candidate.partition("\t")[0]
             )
+
         if not is_line:
             factory.print(f":{completion.directive}")
             names = [name for bit, name in DIRECTIVES.items() if completion.directive & bit] or [
@@ -263,6 +265,7 @@ def complete_words(factory: Factory, words: list[str], *, as_cobra: bool) -> Com
                 if (line_of(planned).path or candidate.partition("\t")[0] not in plan.REFUSED)
             ]
         )
+
     found = next_words(factory, line, word)
     if found is None:
         return Completion()
@@ -278,6 +281,7 @@ def complete_words(factory: Factory, words: list[str], *, as_cobra: bool) -> Com
         ]
         if not candidates:
             return file_completion(flag)
+
     goes_on = bool(candidates) and all(
         candidate.endswith(("=", "/", ":")) for candidate in candidates
     )
@@ -291,6 +295,7 @@ def complete_words(factory: Factory, words: list[str], *, as_cobra: bool) -> Com
         ]
     elif flag is None:
         candidates = [described(line, candidate) for candidate in candidates]
+
     return Completion(candidates, NO_FILES | (NO_SPACE if goes_on else 0))
 
 
@@ -353,6 +358,7 @@ def next_words(factory: Factory, line: Line, word: str) -> Iterable[str] | None:
         parsed = line.command.parser().parse(line.rest if flag is None else line.rest[:-1])
     except (FlagSyntaxError, HelpRequested):
         return None
+
     path = " ".join((factory.program, *line.path))
     options = line.command.options_of(
         CommandLine(path, parsed.args, parsed.dash, parsed.flags_set), parsed.values
@@ -367,12 +373,14 @@ def next_words(factory: Factory, line: Line, word: str) -> Iterable[str] | None:
             _after_commas(flag_values(factory, line.path, flag, options), value) if flag else []
         )
         return [f"{name}={candidate}" for candidate in values]
+
     if word.startswith("-"):
         return [
             f"--{flag.long}" + ("" if flag.no_value is not None else "=")
             for flag in flags.values()
             if not flag.hidden and not flag.deprecated
         ]
+
     if options.line.dash != -1:
         return []
     if options.args:
@@ -383,6 +391,7 @@ def next_words(factory: Factory, line: Line, word: str) -> Iterable[str] | None:
             for name, entry in line.command.listed.items()
             if not entry.summary.startswith("Not supported")
         ]
+
     if not line.path and not options.args:
         commands += plugins.names_on_path(factory.program)
     return [*commands, *positional(factory, line.path, options, word)]
@@ -622,6 +631,7 @@ def flag_values(factory: Factory, path: Path, flag: Flag, options: Options) -> I
         formats = listed[1].split(", ") if listed else re.findall(r"'(\w+)'", flag.help)
         with_argument = re.compile("jsonpath|go-template|template|custom-columns")
         return [f"{name}=" if with_argument.match(name) else name for name in formats]
+
     if flag.long == "from":
         kinds = ("configmap", "secret") if path == ("set", "env") else ("cronjob",)
         return [f"{kind}/{name}" for kind in kinds for name in names(factory, kind)]

@@ -123,6 +123,7 @@ def get_contexts(factory: Factory, options: GetContextsOptions) -> None:
             f"resetting to "
             "default output format"
         )
+
     config = factory.kubeconfig
     rows = [] if options.no_headers or options.output else [HEADERS]
     for name in sorted(name for name in options.args or config.contexts if name in config.contexts):
@@ -130,6 +131,7 @@ def get_contexts(factory: Factory, options: GetContextsOptions) -> None:
         mark = "*" if name == config.current else ""
         columns = (context.get(key, "") for key in ("cluster", "user", "namespace"))
         rows.append((name,) if options.output else (mark, name, *columns))
+
     lines = ("\t".join(row) for row in rows)
     factory.print(
         tables.format_lines(["\t".join(map(printable, line.split("\t"))) for line in lines]), end=""
@@ -220,6 +222,7 @@ def with_context(config: Kubeconfig, name: str, options: SetContextOptions) -> K
             **clusters,
             values["cluster"]: {"server": kubeconfig.server_of(values["cluster"])},
         }
+
     context: Entry = {**config.contexts.get(name, {}), **values}
     context = {key: value for key, value in context.items() if value or key != "namespace"}
     return config._replace(clusters=clusters, contexts={**config.contexts, name: context})
@@ -249,11 +252,13 @@ def rename_context(factory: Factory, options: Options) -> None:
             f"cannot rename the context {quote(old)}, it's not in "
             f"{printable(factory.config_access.path)}"
         )
+
     if new in config.contexts:
         raise CliError(
             f"cannot rename the context {quote(old)}, the context {quote(new)} already exists in "
             f"{printable(factory.config_access.path)}"
         )
+
     contexts = {new if name == old else name: context for name, context in config.contexts.items()}
     current = new if config.current == old else config.current
     factory.config_access.write(config._replace(contexts=contexts, current=current))
@@ -286,6 +291,7 @@ def delete_context(factory: Factory, options: Options) -> None:
             "a different "
             "one"
         )
+
     factory.config_access.write(config._replace(contexts=_without(config.contexts, name)))
     factory.print(printable(f"deleted context {name} from {factory.config_access.path}"))
 
@@ -408,6 +414,7 @@ def set_cluster(factory: Factory, options: SetClusterOptions) -> None:
         raise CliError(
             "you cannot specify a certificate authority and insecure mode at the same time"
         )
+
     if options.embed_certs and not options.certificate_authority:
         raise CliError("you must specify a --certificate-authority to embed")
     config = home_config(factory)
@@ -424,6 +431,7 @@ def set_cluster(factory: Factory, options: SetClusterOptions) -> None:
         values |= _file_entry("certificate-authority", options) | {
             "insecure-skip-tls-verify": False
         }
+
     cluster = _without_empty({**config.clusters.get(name, {}), **values})
     factory.config_access.write(config._replace(clusters={**config.clusters, name: cluster}))
     factory.print(f"Cluster {quote(name)} set.")
@@ -502,6 +510,7 @@ def set_credentials(factory: Factory, options: SetCredentialsOptions) -> None:
             "you cannot specify more than one authentication method at the same time: --token, "
             "--username/--password"
         )
+
     if options.embed_certs and not options.client_certificate and not options.client_key:
         raise CliError("you must specify a --client-certificate or --client-key to embed")
     if options.exec_interactive_mode not in ("", "IfAvailable", "Never", "Always"):
@@ -523,6 +532,7 @@ def _changed_user(user: Entry, options: SetCredentialsOptions) -> Entry:
         values |= {"username": "", "password": ""}
     elif values.get("username") or values.get("password"):
         values |= {"token": ""}
+
     for flag in ("client-certificate", "client-key"):
         if options.changed(flag):
             values |= _file_entry(flag, options)
@@ -535,6 +545,7 @@ def _changed_user(user: Entry, options: SetCredentialsOptions) -> Entry:
             "name": provider,
             "config": _changed_pairs(arguments, options.auth_provider_arg),
         }
+
     values["exec"] = _changed_exec(user.get("exec"), options)
     return _without_empty({**user, **values})
 
@@ -553,6 +564,7 @@ def _changed_exec(old: Entry | None, options: SetCredentialsOptions) -> Entry | 
     ):
         if options.changed(flag):
             values[key] = options.value_of(flag)
+
     env = _changed_pairs(
         {variable["name"]: variable["value"] for variable in (old or {}).get("env", ())},
         options.exec_env,

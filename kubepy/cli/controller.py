@@ -115,6 +115,7 @@ def controller(factory: Factory, options: ControllerOptions) -> None:
         _go_on(factory, options, horizon)
     else:
         (_once if options.once else _watch)(factory, options)
+
     factory.cluster.claims.clear()  # the controllers have taken in what was edited meanwhile
 
 
@@ -178,6 +179,7 @@ def _horizon(factory: Factory, options: ControllerOptions) -> managers.Horizon:
         moment = parse_moment(options.until)
         require_not_before(moment, now)
         return managers.Horizon(moment)
+
     flag, seconds = (
         ("for", options.for_)
         if options.changed("for")
@@ -209,6 +211,7 @@ def _go_on(factory: Factory, options: ControllerOptions, horizon: managers.Horiz
         )
         if factory.fault_run is not None:
             factory.fault_run.failed()
+
     _say_stuck(factory)
 
 
@@ -242,6 +245,7 @@ def _watch(factory: Factory, options: ControllerOptions) -> None:
         running.run_controllers(
             cluster, manager, lambda: bool(received), settled, failed, occupied=occupied
         )
+
     if received == [signal.SIGINT]:  # SIGTERM is how a watch is meant to end
         raise SilentExit(128 + signal.SIGINT)
 
@@ -304,6 +308,7 @@ def _say_stuck(factory: Factory) -> None:
             f'{kind}/{name}{place}" '
             "tells more"
         )
+
     if len(stuck) > MAX_STUCK:
         factory.say(f"note: {len(stuck) - MAX_STUCK} more workloads are stuck")
 

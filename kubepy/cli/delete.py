@@ -163,6 +163,7 @@ def delete(factory: Factory, options: DeleteCommandFlags) -> None:
         if grace != -1:
             raise CliError("--now and --grace-period cannot be specified together")
         grace = 1
+
     deletion = deletion_of(
         factory, options, grace, factory.dry_run_strategy(options), short=options.output == "name"
     )
@@ -171,12 +172,14 @@ def delete(factory: Factory, options: DeleteCommandFlags) -> None:
             raise CliError("--interactive can not be used with --raw")
         raw.delete(factory, options, options.output)
         return
+
     result = Builder(factory, options, retrieve=False, everything=options.all, related=True).do()
     if options.ignore_not_found or (
         (options.all or options.selector or options.field_selector)
         and not options.changed("ignore-not-found")
     ):
         result.ignore_not_found()
+
     if options.output not in ("", "name"):
         raise CliError(f"unexpected -o output mode: {options.output}. We only support '-o name'")
     if options.all and options.selector:

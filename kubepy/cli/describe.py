@@ -78,6 +78,7 @@ def describe(factory: Factory, options: DescribeOptions) -> None:
             "complete "
             "list of supported resources.\n"
         )
+
     infos, errors = (
         Builder(factory, options, bare_types=True, latest=True, related=True).do().infos()
     )
@@ -97,6 +98,7 @@ def describe(factory: Factory, options: DescribeOptions) -> None:
         for info in infos:
             factory.print(description(factory, info, with_events))
         return
+
     factory.print(
         "\n\n".join(description(factory, info, with_events) for info in infos if info.name), end=""
     )
@@ -108,6 +110,7 @@ def describe(factory: Factory, options: DescribeOptions) -> None:
             if options.all_namespaces
             else f"No resources found in {printable(factory.namespace)} namespace."
         )
+
     raise_together(errors)
 
 

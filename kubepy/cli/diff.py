@@ -134,6 +134,7 @@ def run(factory: Factory, options: DiffFlags) -> None:
     finally:
         for folder in (live, merged):
             shutil.rmtree(folder)
+
     if status:
         raise SilentExit(status)
 
@@ -164,6 +165,7 @@ def would_be(factory: Factory, options: DiffFlags, info: Info, manifest: Object)
                 "diffing without lock",
             )
             raise
+
     if info.object is None:
         return factory.client.create(
             info.resource.gvr,
@@ -171,6 +173,7 @@ def would_be(factory: Factory, options: DiffFlags, info: Info, manifest: Object)
             namespace=info.namespace,
             options=CreateOptions(dry_run=True, field_validation="Warn"),
         )
+
     request = ApplyRequest(SERVER, "Warn", manager, True, False, DeleteOptions(), 0)
     # A manifest may have been read from the cluster a while ago: kubectl's patch names the version
     # that is there now.
@@ -251,6 +254,7 @@ def run_program(factory: Factory, before: str, after: str) -> int:
         raise CliError(
             f"failed to run {quote(words[0])}: executable file not found in $PATH"
         ) from None
+
     if process.stdout:
         factory.print(process.stdout.decode(errors="replace"), end="")
     if process.returncode > 1:

@@ -162,6 +162,7 @@ def drain(factory: Factory, options: DrainOptions) -> None:
         selectors.parse_labels(options.pod_selector)
     except selectors.SelectorError:
         raise CliError("--pod-selector=<pod_selector> must be a valid label selector") from None
+
     infos = nodes_of(factory, options)
     factory.note_subjects(Key(info.resource.key, "", info.name) for info in infos)
     cordon_or_uncordon(factory, infos, strategy, unschedulable=True)
@@ -182,10 +183,12 @@ def drain(factory: Factory, options: DrainOptions) -> None:
             errors += getattr(error, "errors", None) or [error]
             continue
         print_operation(factory, info.content, "drained", strategy)
+
     if pending:
         factory.say(
             "There are pending nodes to be drained:\n" + "\n".join(f" {name}" for name in pending)
         )
+
     if errors:
         factory.say("\n".join(map(str, errors)))
         raise SilentExit(1)
@@ -220,6 +223,7 @@ def nodes_of(factory: Factory, options: CordonOptions) -> list[Info]:
             raise CliError(
                 f"error: expected resource of type node, got {quote(resource_text(info.resource))}"
             )
+
     return infos
 
 
@@ -323,6 +327,7 @@ def filter_pod(
             )
         else:
             return PodDeleteStatus(False, warning="ignoring DaemonSet-managed Pods")
+
     if MIRROR_ANNOTATION in annotations_of(pod):
         return PodDeleteStatus(False)
     if is_terminal:
@@ -332,6 +337,7 @@ def filter_pod(
         return PodDeleteStatus(
             False, error="Pods with local storage (use --delete-emptydir-data to override)"
         )
+
     if controller is not None:
         return PodDeleteStatus(True)
     if options.force:
@@ -390,6 +396,7 @@ class Drainer:
                     printable(f"evicting pod {namespace_of(pod)}/{name_of(pod)} (dry run)")
                 )
             return
+
         try:
             if self.options.disable_eviction:
                 self._delete(pods)
@@ -439,6 +446,7 @@ class Drainer:
                     namespace=namespace_of(pod),
                     options=self._delete_options(),
                 )
+
         remaining = [] if self.strategy == SERVER else list(pods)
 
         def are_gone() -> bool:
@@ -481,6 +489,7 @@ class Drainer:
                         f"{format_duration(self.options.timeout)}"
                     )
                 )
+
         raise_all(errors)
 
     def _try_eviction(self, eviction: PodEviction, errors: list[Exception]) -> bool:
@@ -519,6 +528,7 @@ class Drainer:
                 f"error when evicting pod {quote(name_of(pod))} from terminating namespace "
                 f"{quote(namespace_of(pod))} (will retry after 5s): {error}"
             )
+
         eviction.due = later(self.factory.cluster.clock.now(), RETRY_DELAY)
         eviction.pod = self._read(pod) or pod
         return False
@@ -562,6 +572,7 @@ class Drainer:
                 self.strategy,
             )
             return True
+
         limit = self.options.skip_wait_for_delete_timeout
         if is_deleted_since(current, limit, self.factory.cluster.clock.now()):
             self.factory.print(
@@ -570,8 +581,10 @@ class Drainer:
             )
             self._skips.pop(uid_of(pod), None)
             return True
+
         if limit > 0 and is_being_deleted(current):
             self._skips[uid_of(pod)] = later(
                 parse_time(current["metadata"]["deletionTimestamp"]), limit + 1
             )
+
         return False

@@ -108,6 +108,7 @@ def edit(factory: Factory, options: EditOptions) -> None:
                 ]
             if options.record:
                 record(obj, options)
+
         for info in updated:
             _patch(factory, options, original_of(info, originals), info, current)
 
@@ -140,6 +141,7 @@ def _patch(
         or original.name != info.name
     ):
         raise CliError(CHANGED_IDENTITY)
+
     patch, patch_type = two_way_patch(before, after)
     if options.output_patch:
         factory.print(f"Patch: {to_json(patch)}")
@@ -157,5 +159,6 @@ def _patch(
     except api_errors.Status as error:
         factory.say(current.add_error(error, info))
         return
+
     info.refresh(obj)
     printer_for(factory, options, "edited")(obj)

@@ -190,6 +190,7 @@ def guarded(run: Callable[[], None], say: Callable[[str], None], failed: int = 1
             error = CliError(_defect_text(error))
         say(text_of(error).removesuffix("\n"))
         return failed
+
     return 0
 
 

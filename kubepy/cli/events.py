@@ -97,6 +97,7 @@ def field_selector(factory: Factory, subject: str) -> str:
         name, dot, group = parts[0].partition(".")
         place = f" in group {quote(group)}" if dot else ""
         raise UnprefixedError(f"the server doesn't have a resource type {quote(name)}{place}")
+
     warn_of_short_name(factory, parts[0])
     return (
         f"involvedObject.kind={resource.kind},involvedObject.apiVersion={resource.api_version},"

@@ -73,6 +73,7 @@ def explain(factory: Factory, options: ExplainOptions) -> None:
             "complete "
             "list of supported resources.\n"
         )
+
     if len(options.args) > 1:
         raise CliError("We accept only this format: explain RESOURCE\n")
     resource, path = target(factory, options.args[0])
@@ -191,6 +192,7 @@ class Explainer:
                     "",
                 ]
             place = Described(field, owner.name, name)
+
         text = "".join(f"{description}\n" for description in self._describe(place)) or "<empty>"
         lines += ["DESCRIPTION:", indented(wrap(text, DESCRIPTION_WIDTH), 4)]
         fields = list(self._field_lines(place.schema, 1, frozenset()))
@@ -299,6 +301,7 @@ def _wrap_line(line: str, limit: int) -> str:
             wrapped = wrapped + "\n"
             width = 0
             space = ""
+
     if word or width + len(space) <= limit:
         wrapped += space + word
     return wrapped

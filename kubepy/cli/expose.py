@@ -141,6 +141,7 @@ def expose(factory: Factory, options: ExposeOptions) -> None:
                     dry_run=strategy == SERVER, field_manager=options.field_manager
                 ),
             )
+
         printer(obj)
 
     Builder(factory, options, selector="", retrieve=False).do().visit(expose_one)
@@ -190,10 +191,12 @@ def _match_labels(obj: Object) -> dict[str, str]:
         if not labels_of(obj):
             raise CliError("the pod has no labels and cannot be exposed")
         return labels_of(obj)
+
     if kind in ("Service", "ReplicationController"):
         if not selector:
             raise CliError("the service has no pod selector set")
         return dict(selector)
+
     if not selector or not selector.get("matchLabels"):
         raise CliError(f"invalid {kind.lower()}: no selectors, therefore cannot be exposed")
     if expressions := selector.get("matchExpressions"):
@@ -204,6 +207,7 @@ def _match_labels(obj: Object) -> dict[str, str]:
             for entry in expressions
         )
         raise CliError(f'couldn\'t convert expressions - "[{shown}]" to map-based selector format')
+
     return dict(selector["matchLabels"])
 
 

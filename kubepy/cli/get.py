@@ -117,6 +117,7 @@ def get(factory: Factory, options: GetOptions) -> None:
             'Required resource not specified.\nUse "kubepy explain <resource>" for a detailed '
             "description of that resource (e.g. kubepy explain pods)."
         )
+
     if options.show_labels and options.output not in ("", "wide"):
         raise CliError(f"--show-labels option cannot be used with {options.output} printer")
     if options.output_watch_events and not watching:
@@ -147,6 +148,7 @@ def _print_tables(factory: Factory, options: GetOptions, result: Result) -> None
         # kubectl reads the objects of files as tables, and matches the selector with those, which
         # have no labels.
         groups = groups if selectors.parse_labels(options.selector).matches({}) else []
+
     if options.sort_by and groups:
         if options.server_print:
             groups = _sorted_tables(factory, options.sort_by, groups)
@@ -159,6 +161,7 @@ def _print_tables(factory: Factory, options: GetOptions, result: Result) -> None
             ]
             in_order = sorting.sorted_by(options.sort_by, single) if len(single) > 1 else single
             groups = [obj["group"] for obj in in_order]
+
     style = options.style
     kinds = {
         group.resource.key for group in groups if options.server_print or group.objects
@@ -172,12 +175,14 @@ def _print_tables(factory: Factory, options: GetOptions, result: Result) -> None
                 ("\n" if written and not options.no_headers else "") + format_lines(text), end=""
             )
             written = True
+
     if not written and not options.ignore_not_found and not errors:
         namespaced = not options.all_namespaces and all(
             group.resource.namespaced for group in groups
         )
         place = f" in {printable(factory.namespace)} namespace." if namespaced else ""
         factory.say(f"No resources found{place}")
+
     raise_together(errors)
 
 

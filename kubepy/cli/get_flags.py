@@ -183,6 +183,7 @@ def columns_of_file(name: str) -> list[CustomColumn]:
             f"error reading template {printable(name)}, open {printable(name)}: "
             f"{(error.strerror or str(error)).lower()}"
         ) from None
+
     for number, part in enumerate(("header", "spec")):
         if len(text) <= number:
             raise CliError(
@@ -190,6 +191,7 @@ def columns_of_file(name: str) -> list[CustomColumn]:
                 f"separated "
                 "headers, one line of space separated column specs."
             )
+
     headers = text[0].split()
     paths = text[1].split()
     if len(headers) != len(paths):
@@ -197,6 +199,7 @@ def columns_of_file(name: str) -> list[CustomColumn]:
             f"number of headers ({len(headers)}) and field specifications ({len(paths)}) don't "
             f"match"
         )
+
     return [_column(header, path) for header, path in zip(headers, paths, strict=True)]
 
 

@@ -35,12 +35,14 @@ def help_(factory: Factory, options: Options) -> None:
             break
         topic = load(name, topic.entries[name])
         path = f"{path} {name}"
+
     if options.args and path == program:
         factory.say(
             f"Unknown help topic [{' '.join(f'`{printable(word)}`' for word in options.args)}]\n\n"
         )
         factory.say(topic.help_text(path))
         return
+
     factory.print(topic.help_text(path))
 
 

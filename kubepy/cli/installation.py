@@ -51,6 +51,7 @@ def _source(extra: str) -> list[str]:
         if os.path.exists(os.path.join(folder, "pyproject.toml")):
             return [f"{folder}[{extra}]"]
         return []
+
     origin = _origin(found)
     if origin is None:  # an index of packages
         return [f"{DISTRIBUTION}[{extra}]"]
@@ -59,6 +60,7 @@ def _source(extra: str) -> list[str]:
         folder = url2pathname(urlsplit(url).path)
         is_editable = origin["dir_info"].get("editable", False)
         return [*(["--editable"] if is_editable else []), f"{folder}[{extra}]"]
+
     return [f"{DISTRIBUTION}[{extra}] @ {_full_url(origin, url)}"]
 
 

@@ -102,17 +102,20 @@ def decoded_as(
         wanted: type = dict
     else:
         wanted = list if isinstance(form, list) else str
+
     if value is None:
         return None
     if not isinstance(value, wanted):
         raise NoPreferenceError(
             f"json: cannot unmarshal {json_type_name(value)} into Go struct field {KIND}.{path}"
         )
+
     if isinstance(value, list) and isinstance(form, list):
         return [
             decoded_as(item, form[0], f"{path}[{index}]", names, strict)
             for index, item in enumerate(value)
         ]
+
     if not isinstance(value, dict) or not isinstance(form, dict):
         return value
     fields = {names.get(key, key): item for key, item in value.items()}
@@ -166,6 +169,7 @@ def load(place: KubercFile, factory: Factory, verbosity: int) -> Object | None:
             log(factory, verbosity, f"no preferences found in {place.path}")
             return None
         reason = f"no valid preferences found in {place.path}, use --v=5 to see details"
+
     if reason and place.is_explicit:
         raise CliError(f"kuberc error kuberc: {reason}")
     if reason:
@@ -213,6 +217,7 @@ def validate_policy(policy: str, allowlist: list[Object] | None) -> None:
                 "is non-nil"
             )
         return
+
     if policy != "Allowlist":
         raise CliError(f"unknown plugin policy: {quote(policy)}")
     if not allowlist:
@@ -259,6 +264,7 @@ def find(root: Command, words: Sequence[str]) -> NamedCommand | None:
         end += position + 1
         rest = rest[position + 1 :]
         found = load_command(name, found.entries[name])
+
     return NamedCommand(path, end, found)
 
 
@@ -320,6 +326,7 @@ def with_alias(root: Command, preference: Object, words: list[str], factory: Fac
             f"command {quote(target)} not found to set alias {quote(alias['name'])}: "
             f"[{' '.join(target.split())}]"
         )
+
     defaults = nested_list(preference, "defaults")
     if any((default.get("command") or "").split()[:1] == [alias["name"]] for default in defaults):
         raise CliError(f"alias {alias['name']} can not be overridden")
@@ -368,6 +375,7 @@ def new_flags(named: NamedCommand, entry: Object, words: Sequence[str], unknown:
                 f"{entry.get('command')} err: {error}"
             ) from None
         words_of_options.append(f"--{name}={value}")
+
     return words_of_options
 
 
@@ -496,6 +504,7 @@ def view(factory: Factory, options: KubercViewOptions) -> None:
         return
     except OSError as error:
         raise CliError(f"error reading kuberc file: {os_error_text(error)}") from None
+
     preference |= {key: preference.get(key) or [] for key in ("defaults", "aliases")}
     printer_for(factory, options, typed=True)(
         {key: preference[key] for key in TYPE if key in preference}
@@ -528,12 +537,14 @@ def set_(factory: Factory, options: KubercSetOptions) -> None:
         preference = {"kind": KIND, "apiVersion": API_VERSION}
     except OSError as error:
         raise CliError(f"error reading kuberc file: {os_error_text(error)}") from None
+
     values = []
     for option in options.option:
         name, equals, value = option.partition("=")
         if not equals:
             raise CliError(f"invalid option format {quote(option)}, expected flag=value")
         values.append({"name": name.lstrip("-"), "default": value})
+
     if options.section == "credentialplugin":
         preference["credentialPluginPolicy"] = options.policy
         if options.policy == "Allowlist":
@@ -563,6 +574,7 @@ def set_(factory: Factory, options: KubercSetOptions) -> None:
             options.overwrite,
             f"defaults for command {quote(options.command)} already exist",
         )
+
     save(factory, place.path, preference)
 
 
@@ -596,6 +608,7 @@ def check_set(options: KubercSetOptions) -> None:
         raise CliError(
             f'--section must be "defaults", "aliases", or "credentialplugin", got: {section}'
         )
+
     if is_alias and not options.name:
         raise CliError("--name is required when --section=aliases")
     if section == "defaults" and options.name:
@@ -612,11 +625,13 @@ def check_set(options: KubercSetOptions) -> None:
         raise CliError(
             ' --policy must be  "AllowAll", "DenyAll", or "Allowlist", got: ' + options.policy
         )
+
     if options.policy != "Allowlist" and options.allowlist_entry:
         raise CliError(
             "--allowlist-entry may only be used when --section=credentialplugin and "
             "--policy=Allowlist"
         )
+
     if options.policy == "Allowlist" and not options.allowlist_entry:
         raise CliError(
             "--allowlist-entry is required when --section=credentialplugin and --policy=Allowlist"
@@ -639,6 +654,7 @@ def allowlist_of(entries: Iterable[str]) -> list[Object]:
             errors.append(f"empty value in allowlist entry for field {quote(field)}")
         else:
             allowlist.append({"command": value})
+
     if errors:
         raise CliError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
     return allowlist

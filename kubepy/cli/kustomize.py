@@ -74,6 +74,7 @@ def kustomize(factory: Factory, options: KustomizeBuildOptions) -> None:
             f"illegal flag value --load-restrictor {options.load_restrictor}; legal values: "
             "[LoadRestrictionsRootOnly LoadRestrictionsNone]"
         )
+
     objects = target.build(
         options.args[0] if options.args else ".",
         factory.say,

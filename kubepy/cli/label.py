@@ -95,6 +95,7 @@ def parse_labels(words: list[str]) -> tuple[dict[str, str], list[str]]:
             values[key] = value
         else:
             remove.append(word[:-1])
+
     if any(key in values for key in remove):
         raise CliError("can not both modify and remove a label in the same command")
     return values, remove
@@ -108,6 +109,7 @@ def label_one(
         for key in changes.remove:
             if key not in before:
                 factory.print(f"label {quote(key)} not found.")
+
     if not options.overwrite:
         raise_all(
             [
@@ -116,6 +118,7 @@ def label_one(
                 if before.get(key, value) != value
             ]
         )
+
     if options.list_:
         print_list(factory, info, changes, single=single)
         return

@@ -165,6 +165,7 @@ def set_(factory: Factory, options: SetLastAppliedOptions) -> None:
             raise
         except Exception as error:
             raise prefixed(error, action) from None
+
         original = original_configuration(current)
         if original is None and not options.create_annotation:
             raise CliError(
@@ -172,6 +173,7 @@ def set_(factory: Factory, options: SetLastAppliedOptions) -> None:
                 f"create the "
                 "annotation, run the command with --create-annotation"
             )
+
         if without_comments(original or "") == without_comments(configuration):
             factory.print(printable(f"set-last-applied {info.name}: no changes required."))
         else:
@@ -247,6 +249,7 @@ def edit(factory: Factory, options: EditLastAppliedOptions) -> None:
         configurations += Result(
             entry for manifest in read for entry in manifest.entries
         ).all_infos()
+
     if not configurations:
         raise CliError(NO_ANNOTATIONS)
 

@@ -135,6 +135,7 @@ def logs(factory: Factory, options: LogsOptions) -> None:
             f"concurrency is "
             f"{options.max_log_requests}, use --max-log-requests to increase the limit"
         )
+
     shown = []
     for request in requests:
         try:
@@ -143,6 +144,7 @@ def logs(factory: Factory, options: LogsOptions) -> None:
             if not options.ignore_errors:
                 raise
             factory.print(f"error: {error.message}")
+
     if options.follow:
         _follow(factory, [(request, log) for request, log in shown if log is not None])
 
@@ -183,6 +185,7 @@ def _log_options(options: LogsOptions, since_time: datetime | None) -> LogOption
         raise CliError(
             f"--all-containers=true should not be specified with container name {options.container}"
         )
+
     if options.tail < -1:
         raise CliError("--tail must be greater than or equal to -1")
     if options.limit_bytes < 0 or (options.changed("limit-bytes") and options.limit_bytes == 0):
@@ -216,6 +219,7 @@ def _pods(factory: Factory, options: LogsOptions, subject: str) -> list[Object]:
         if not pods:
             factory.say(f"No resources found in {namespace} namespace.")
         return pods
+
     word, slash, name = subject.partition("/")
     resource = resource_of(factory, word) if slash else factory.scheme.by_key("pods")
     try:
@@ -224,6 +228,7 @@ def _pods(factory: Factory, options: LogsOptions, subject: str) -> list[Object]:
         raise CliError(
             f"error from server (NotFound): {error.message} in namespace {quote(namespace)}"
         ) from None
+
     if resource.key == "pods":
         return [obj]
     return _chosen(
@@ -301,11 +306,13 @@ def _requests(
         for name in names:
             yield LogRequest(pod, name, log_options._replace(container=name))
         return
+
     name = options.container or _default_container(factory, pod, names)
     if name not in names:
         raise CliError(
             f"container {name} is not valid for pod {name_of(pod)} out of: {_listed(names)}"
         )
+
     yield LogRequest(pod, name, log_options._replace(container=name))
 
 

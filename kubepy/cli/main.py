@@ -109,6 +109,7 @@ class Root(Command):
             if names := suggestions(word, self.listed):
                 message += "\n\nDid you mean this?\n" + "\n".join(f"\t{name}" for name in names)
             raise UnprefixedError(message)
+
         if (
             args[:1] == ["create"]
             and args[1:]
@@ -116,6 +117,7 @@ class Root(Command):
             and args[1] not in COMMANDS["create"].commands
         ):
             self._run_plugin(ctx.obj, args, least=2)
+
         return super().parse_args(ctx, args)
 
     @property

@@ -50,6 +50,7 @@ def renamed(text: str, program: str) -> str:
             "-w ",
         )
         text = re.sub("|".join(rf"(?<={place}){KUBEPY}" for place in places), program, text)
+
     return text
 
 

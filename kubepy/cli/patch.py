@@ -121,6 +121,7 @@ def patch(factory: Factory, options: PatchFlags) -> None:
             patched = patched_locally(info, content)
         else:
             patched = send(factory, options, info, content, dry_run=strategy == SERVER)
+
         # Upstream sets the operation after it has added "(dry run)" to it, so that a dry run does
         # not say so.
         operation = "patched (no change)" if patched == info.object else "patched"
@@ -135,6 +136,7 @@ def patch(factory: Factory, options: PatchFlags) -> None:
                     dry_run=strategy == SERVER, field_manager=options.field_manager
                 ),
             )
+
         printer_for(factory, options, operation)(patched)
 
     Builder(factory, options, local=options.local).do().visit(patch_one)
@@ -191,11 +193,13 @@ def read_patch(options: PatchFlags) -> PatchContent:
                 f"unable to read patch file: open {printable(path)}: "
                 f"{(error.strerror or str(error)).lower()}"
             ) from None
+
     if text.lstrip().startswith("{"):
         try:
             return PatchContent(patch_type, yaml.read_json(text), "", _repeated_keys(text))
         except yaml.YamlError as error:
             return PatchContent(patch_type, None, str(error))
+
     try:
         return PatchContent(
             patch_type, next((document.object for document in yaml.load_all(text)), None)
@@ -222,10 +226,12 @@ def send(
             if content.type == TYPES["strategic"]
             else f"error decoding patch: {content.error}"
         )
+
     for path in content.repeated:
         factory.warn(
             f"{'json patch ' if content.type == TYPES['json'] else ''}duplicate field {quote(path)}"
         )
+
     try:
         return factory.client.patch(
             info.resource.gvr,
@@ -270,6 +276,7 @@ def patched_locally(info: Info, content: PatchContent) -> Object:
             )
     except api_errors.Status as error:
         raise CliError(str(error.__cause__ or error)) from None
+
     if problem := manifests.shape_problem(patched):
         raise CliError(problem)
     obj: Object = patched
@@ -282,6 +289,7 @@ def _with_operations(obj: Object, content: PatchContent) -> Any:
         raise CliError(
             content.error or f"json: cannot unmarshal {kind} into Go value of type jsonpatch.Patch"
         )
+
     patcher = json_patch.Patcher(clone(obj))
     for operation in content.value or ():
         if not isinstance(operation, dict):
@@ -296,4 +304,5 @@ def _with_operations(obj: Object, content: PatchContent) -> Any:
             raise CliError(
                 f"Object to be patched is missing field ({key})" if key else str(error)
             ) from None
+
     return patcher.document

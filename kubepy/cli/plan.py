@@ -163,6 +163,7 @@ def plan(factory: Factory, options: PlanOptions) -> None:
             f"allowed "
             f"formats are: {','.join(FORMATS)}"
         )
+
     if options.for_ < 0:
         raise CliError("--for must not be negative")
     if not 1 <= options.runs <= MAX_RUNS:
@@ -176,6 +177,7 @@ def plan(factory: Factory, options: PlanOptions) -> None:
     finally:
         for made in plans:
             made.prediction.close()
+
     if not all(made.finishes for made in plans):
         raise SilentExit(2)
 
@@ -238,6 +240,7 @@ def read_command(factory: Factory, options: PlanOptions) -> PlannedCommand | Non
         parsed = line.command.parser().parse(line.rest)
     except (HelpRequested, FlagSyntaxError):
         parsed = None
+
     if parsed is None or not line.path or line.command.run is None:  # it only gets help or an error
         invoke(factory, words)
         return None

@@ -313,6 +313,7 @@ class PlanText:
             ):  # what happens says more than numbers that stand above
                 plain = ""
                 room = most
+
         shown = shortened(text(room), room)
         head = (
             f"{self._paint(label.ljust(self._time_width), Colour.DIM)}"
@@ -331,6 +332,7 @@ class PlanText:
             lowest = extremes(during).lowest
         else:
             lowest = at_step(judged, wave.end)
+
         numbers = lowest.numbers
         bound = lowest.required
         most = max(state.desired for _, state in course.numbers)
@@ -362,6 +364,7 @@ class PlanText:
             reason = f"{' ' if phrase.actions[-1] == 'scaled' else ': '}{phrase.reason}"
         else:
             reason = ""
+
         kind = self._kind(phrase.resource)
         if len(line.steps) > 1:
             if len(self._courses) > 1 and phrase.workload.name:
@@ -369,6 +372,7 @@ class PlanText:
             else:
                 owner = ""
             return printable(f"{len(line.steps)} {plural(kind)}{owner} {actions}{reason}")
+
         text = printable(f"{kind} {self._name(step.key)} {actions}{reason}")
         with_node = printable(f"{text} on {step.node}") if step.node and not reason else text
         if len(with_node) <= room:
@@ -404,6 +408,7 @@ class PlanText:
                 yield from self.reasons(workload.why.cause, workload.why.chain)
             if workload.note is not None:
                 yield from self.reasons(workload.note.cause, workload.note.chain, "note: ")
+
         if self._plan.others:
             names = ", ".join(
                 f"{self._kind(key.resource)} {self._name(key)}" for key in self._plan.others
@@ -411,6 +416,7 @@ class PlanText:
             yield from self._sentence(
                 f"not counted, for they did not get on before: {names}", Colour.DIM
             )
+
         for contest in self._plan.prediction.contests:
             yield from self._sentence(f"note: {contest.sentence}", Colour.RED)
 
@@ -424,6 +430,7 @@ class PlanText:
             yield "does not finish"
         else:
             yield f"{'gone' if is_gone else 'done'} {moment(after)}"
+
         pods = Counter(
             step.action
             for step, top in zip(self._timeline.steps, self._tops, strict=True)
@@ -437,6 +444,7 @@ class PlanText:
         ):
             if number:
                 yield f"{number} {plural('pod') if number > 1 else 'pod'} {word}"
+
         if end.desired and not is_gone and workload.key.resource not in RUN_OUT:
             numbers, bounds, bound = extremes(self._judged[workload.key]).lowest[1:4]
             budget = f" by {bounds.budget}" if bounds.budget else ""
@@ -484,6 +492,7 @@ class PlanText:
                 f"{'' if is_last else f'; the last step is {moment(last)}'}."
             )
             return self._paint(text, Colour.GREEN, Colour.BOLD)
+
         if plan.prediction.is_cut:
             text = (
                 f"Does not finish: the controllers write more than {WAIT_WRITES:,} times at "
@@ -495,6 +504,7 @@ class PlanText:
             text = f"Does not finish within {duration(plan.prediction.limit)}."
         else:
             text = f"Does not finish: nothing more happens {moment(last, at_once='at all')}."
+
         return self._paint(text, Colour.RED, Colour.BOLD)
 
     def runs(self, runs: Runs) -> list[str]:
@@ -518,12 +528,14 @@ class PlanText:
                 f"lowest {workload.lowest} available",
                 "  ",
             )
+
         if runs.after:
             lines.append(
                 f"All: {duration(runs.after.median)} (median), "
                 f"{duration(runs.after.percentile_95)} (95 %)"
                 f"{self._share(runs.finished, runs.runs)}."
             )
+
         return lines
 
     def _share(self, finished: int, runs: int) -> str:
@@ -562,6 +574,7 @@ def together(waves: Sequence[Wave]) -> Wave:
                 lines.setdefault(line.phrase._replace(actions=(action,), reason=""), []).extend(
                     line.steps
                 )
+
     for workload in dict.fromkeys(phrase.workload for phrase in lines):
         created, deleted, *around = (
             Phrase(workload, "pods", (action,), "")
@@ -575,6 +588,7 @@ def together(waves: Sequence[Wave]) -> Wave:
                 if phrase not in (created, deleted, *around)
             }
             lines[created._replace(actions=("replaced",))] = replaced
+
     return Wave(
         waves[0].first,
         waves[-1].last,
@@ -606,6 +620,7 @@ def repetition(forms: Sequence[object], begins: Sequence[float], start: int) -> 
             position = position + period
         if times * period > 2 and times > 1:
             return period, times
+
     return 0, 0
 
 

@@ -139,6 +139,7 @@ def list_(factory: Factory, options: PluginListOptions) -> None:
             if entry.name.startswith(plugin_prefix(factory.program))
             and not entry.is_dir(follow_symlinks=False)
         ]
+
     if not paths:
         raise UnprefixedError(f"error: unable to find any {factory.program} plugins in your PATH")
     factory.print("The following compatible plugins are available:\n")
@@ -151,6 +152,7 @@ def list_(factory: Factory, options: PluginListOptions) -> None:
             factory.say(f"  - {warning}")
             warnings += 1
         first_paths.setdefault(name, path)
+
     if warnings:
         raise UnprefixedError(
             "error: one plugin warning was found"
@@ -170,6 +172,7 @@ def _warnings(path: str, shadowed_by: str | None, program: str) -> Iterator[str]
         )
     elif not os.stat(path).st_mode & 0o111:
         yield f"warning: {path} identified as a {program} plugin, but it is not executable"
+
     if shadowed_by:
         yield f"warning: {path} is overshadowed by a similarly named plugin: {shadowed_by}"
     command_words: list[str] = []
@@ -182,5 +185,6 @@ def _warnings(path: str, shadowed_by: str | None, program: str) -> Iterator[str]
             break
         command_words.append(command)
         entries = entries[command].commands
+
     if command_words:
         yield f'warning: {name} overwrites existing command: "{program} {" ".join(command_words)}"'

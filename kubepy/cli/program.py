@@ -62,15 +62,18 @@ def run_words() -> int:
         for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
             if getattr(sys, name) is None:  # the shell has closed it (``>&-``)
                 setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+
     if sys.stdout.isatty() or sys.stderr.isatty():
         from kubepy.terminal import guard_process
 
         guard_process()
+
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if (
             isinstance(stream, TextIOWrapper) and stream.encoding.lower() != "utf-8"
         ):  # UTF-8 in any locale
             stream.reconfigure(encoding="utf-8", errors=stream.errors)
+
     try:
         from kubepy.cli.main import main
 
@@ -89,6 +92,7 @@ def run_words() -> int:
             f"error: write /dev/stdout: {(error.strerror or str(error)).lower()}", file=sys.stderr
         )
         return 1
+
     return status
 
 

@@ -132,6 +132,7 @@ def replaced(
         )
     except Exception as error:
         raise with_source(error, "replacing", info.source) from None
+
     info.refresh(obj)
     return obj
 
@@ -168,6 +169,7 @@ def _replace_by_force(factory: Factory, options: ReplaceOptions, printer: Printe
             )
         except api_errors.Status as error:
             errors.append(error)
+
     raise_all(errors)
     if not infos:
         raise CliError("no objects passed to replace")

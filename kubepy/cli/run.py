@@ -163,6 +163,7 @@ def run(factory: Factory, options: RunOptions) -> None:
             if not is_expected(error):
                 raise
             errors.append(error)
+
     printer(pod)
     raise_all(errors)
 
@@ -233,6 +234,7 @@ def _container(options: RunOptions, name: str) -> Object:
         ports = [{"containerPort": atoi(options.port)}] if options.port else []
     except NumberError as error:
         raise CliError(str(error)) from None
+
     fields = {
         "name": name,
         "image": options.image,

@@ -81,6 +81,7 @@ def scale(factory: Factory, options: ScaleOptions) -> None:
         raise CliError(
             "The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0"
         )
+
     if options.current_replicas < -1:
         raise CliError("The --current-replicas must specify an integer of -1 or greater")
     infos, errors = Builder(factory, options, bare_types=options.all).do().infos()
@@ -109,6 +110,7 @@ def scaled(factory: Factory, options: ScaleOptions, info: Info, strategy: str) -
 
         if not is_scaled() and not factory.driver.wait_until(is_scaled, options.timeout):
             raise CliError(f"timed out waiting for {quote(info.name)} to be synced")
+
     obj = with_replicas(info, replicas)
     if options.record:
         obj = {**obj, "metadata": {**obj["metadata"]}}
@@ -126,6 +128,7 @@ def scaled(factory: Factory, options: ScaleOptions, info: Info, strategy: str) -
             namespace=info.namespace,
             options=PatchOptions(field_manager=UNNAMED),
         )
+
     return obj
 
 
@@ -144,6 +147,7 @@ def scale_one(factory: Factory, options: ScaleOptions, info: Info, *, dry_run: b
             options=PatchOptions(dry_run=dry_run, field_manager=UNNAMED),
         )
         return _replicas(answer)
+
     with client.joined():
         current = client.get(resource, info.name, namespace=info.namespace, subresource="scale")
         replicas = _replicas(current)

@@ -82,6 +82,7 @@ def serve(factory: Factory, options: ServeCommandOptions) -> None:
             raise CliError(
                 f"--{flag}={printable(value)} is invalid: must be {' or '.join(allowed)}"
             )
+
     if not 0 <= options.port <= 65535:
         raise CliError(f"--port={options.port} is invalid: must be between 0 and 65535")
     if not options.address:
@@ -93,6 +94,7 @@ def serve(factory: Factory, options: ServeCommandOptions) -> None:
         import uvicorn  # noqa: F401
     except ImportError:
         raise CliError(f"this command needs {installation.missing_extra('serve')}") from None
+
     received = _run(factory, options)
     if received[:1] == [signal.SIGINT]:
         raise SilentExit(128 + signal.SIGINT)
@@ -109,6 +111,7 @@ def _run(factory: Factory, options: ServeCommandOptions) -> list[int]:
             f"cannot listen on {printable(options.address)} port {options.port}: "
             f"{(error.strerror or str(error)).lower()}{hint}"
         ) from None
+
     keys = certificates.load_keys(folder, certificates.hosts_of(options.address), factory.say)
     application = applications.Application(
         folder,

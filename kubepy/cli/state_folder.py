@@ -51,11 +51,13 @@ class InitOptions(Options):
             raise CliError(
                 f"--bootstrap={printable(self.bootstrap)} is invalid: must be {MINIMAL} or {FULL}"
             )
+
         if self.changed("seed") and not self.seed:
             raise CliError(
                 "--seed is empty: it must be a number or a text; without --seed the cluster has "
                 "none"
             )
+
         values = {
             "clock": format_exact_time(parse_moment(self.clock)) if self.changed("clock") else "",
             "seed": int(self.seed) if re.fullmatch("-?[0-9]{1,18}", self.seed) else self.seed,
@@ -102,6 +104,7 @@ def init(factory: Factory, options: InitOptions) -> None:
             is_unfinished = cluster.is_unfinished()
         if not is_unfinished:
             raise CliError(f"there is a cluster in {quote(factory.folder)} already")
+
     LocalCluster.begin(factory.folder, settings)
     factory.adds_node = False
     factory.may_create = True  # also with $KUBEPY_MUST_EXIST
@@ -169,6 +172,7 @@ def fork(factory: Factory, options: ForkOptions) -> None:
     finally:
         if before is not None:
             signal.signal(signal.SIGTERM, before)
+
     factory.print(printable(f"cluster forked to {target}"))
 
 

@@ -106,6 +106,7 @@ def taint(factory: Factory, options: TaintOptions) -> None:
         changes = parse_changes(taints)
     except CliError as error:
         options.usage_error(str(error))
+
     resource = factory.scheme.find(resources[0])
     if resource is None:
         name = resources[0].lower().partition(".")[0]
@@ -114,6 +115,7 @@ def taint(factory: Factory, options: TaintOptions) -> None:
         raise CliError(
             f"invalid resource type {resources[0].lower()}, only node types are supported"
         )
+
     require_no_conflict(changes)
     if options.all and options.selector:
         raise CliError("setting 'all' parameter with a non empty selector is prohibited")
@@ -121,6 +123,7 @@ def taint(factory: Factory, options: TaintOptions) -> None:
         raise CliError(
             "at least one resource name must be specified since 'all' parameter is not set"
         )
+
     args = ["nodes"] if options.all or options.selector else ["nodes", *resources[1:]]
     Builder(factory, options, args=args, everything=options.all).do().visit(
         lambda info: _taint_node(factory, options, info, changes, strategy, validation)
@@ -161,6 +164,7 @@ def _taint_node(
                 field_validation=validation,
             ),
         )
+
     printer(node)
 
 
@@ -183,6 +187,7 @@ def parse_changes(words: list[str]) -> TaintChanges:
             text = f"{{{taint['key']} {taint.get('value', '')} {taint['effect']} <nil>}}"
             raise CliError(f"duplicated taints with the same key and effect: {text}")
         changes.add.append(taint)
+
     return changes
 
 
@@ -244,6 +249,7 @@ def change_taints(
             f"node {name} already has {','.join(present)} taint(s) with same effect(s) and"
             " --overwrite is false"
         )
+
     taints = [
         *changes.add,
         *(
@@ -265,6 +271,7 @@ def change_taints(
                 text = str(removed["key"])
             errors.append(f"taint {quote(text)} not found")
         taints = kept
+
     if (has_added and has_removed) or overwrite:
         return ChangedTaints(taints, "modified", errors)
     return ChangedTaints(taints, "tainted" if has_added else "untainted", errors)

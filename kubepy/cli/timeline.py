@@ -74,6 +74,7 @@ def timeline(factory: Factory, options: TimelineOptions) -> None:
             f"allowed "
             f"formats are: {','.join(RENDERERS)}"
         )
+
     infos = named_objects(factory, options)
     factory.catch_up()
     try:
@@ -81,6 +82,7 @@ def timeline(factory: Factory, options: TimelineOptions) -> None:
         since = start_of(options.since, now, "--since") if options.changed("since") else None
     except ValueError as error:
         raise CliError(str(error)) from None
+
     subjects = [
         Key(info.resource.key, info.namespace if info.resource.namespaced else "", info.name)
         for info in infos

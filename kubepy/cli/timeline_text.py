@@ -263,6 +263,7 @@ def in_order(lives: Iterable[Life]) -> list[list[Life]]:
             while successor := following.get(id(chain[-1].bar)):
                 chain.append(successor)
             chains.append(chain)
+
     return sorted(chains, key=lambda chain: (chain[0].bar.removed, chain[0].bar.start))
 
 
@@ -272,6 +273,7 @@ def rows_of(chains: Sequence[list[Life]], columns: Columns, limit: int) -> Itera
         for life in (life for chain in chains for life in chain):
             yield TextRow(life.bar.key.name, life.bar.node, life.cells(columns))
         return
+
     limit = min(limit, len(chains))
     for part in range(limit):
         group = chains[len(chains) * part // limit : len(chains) * (part + 1) // limit]
@@ -359,12 +361,14 @@ class TimelineText:
             if bar.revision not in known:
                 known.append(bar.revision)
             lives.append(Life(bar, timeline.steps, known.index(bar.revision)))
+
         self._lives: dict[Key, list[Life]] = defaultdict(list)
         for life in lives:
             bare = Key(PODS, life.bar.key.namespace, "")
             self._lives[bare if life.bar.workload == life.bar.key else life.bar.workload].append(
                 life
             )
+
         self._name_width = min(
             max((len(bar.key.name) for bar in bars), default=0), int(self._width * NAME_SHARE)
         )
@@ -424,6 +428,7 @@ class TimelineText:
             parts = (f"{key.resource}/", key.name, place)
         else:
             parts = ("", "pods of no workload", place)
+
         yield self._paint(name_cut(*parts, self._width), Colour.BOLD)
         for line in filled(list(self._facts(key, course)), ", ", self._width):
             yield self._paint(line, Colour.DIM)
@@ -434,6 +439,7 @@ class TimelineText:
             and any(numbers.desired for _, numbers in course.numbers)
         ):
             yield from self._availability(course)
+
         for row in rows_of(in_order(self._lives[key]), self._columns, limit):
             yield self._line(row.name, row.node, "".join(self._painted(row.cells)))
 
@@ -517,6 +523,7 @@ class TimelineText:
             told.setdefault((step.key.resource, whose, step.action, step.reason), []).append(
                 (after, step.key.name)
             )
+
         groups = []
         for (resource, _, action, reason), entries in told.items():
             times, names = (list(dict.fromkeys(entry)) for entry in zip(*entries, strict=True))
@@ -524,6 +531,7 @@ class TimelineText:
             often = f" ({len(entries)} times, last at {times[-1]})" if len(times) > 1 else ""
             reason = f": {reason}" if reason else ""
             groups.append((times[0], f"{resource}/", names[0], f"{more} {action}{reason}{often}"))
+
         width = max((len(after) for after, *_ in groups), default=0)
         lines = [
             shortened(name_cut(f"  {after:{width}} {kind}", name, text, self._width), self._width)
@@ -533,6 +541,7 @@ class TimelineText:
             lines[MAX_EVENTS - LAST_EVENTS : -LAST_EVENTS] = [
                 f"  ... {len(lines) - MAX_EVENTS} more"
             ]
+
         return lines
 
     def _is_told(self, step: Step) -> bool:
@@ -573,6 +582,7 @@ def _bound_facts(worst: Extremes, sizes: int) -> Iterator[str]:
         )
     else:
         yield f"available {numbers.available}, has not come up"
+
     if worst.most_surge or worst.allowed_surge is not None:
         yield (
             f"most surge {worst.most_surge}"

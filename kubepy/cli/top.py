@@ -156,6 +156,7 @@ def top_pod(factory: Factory, options: TopPodOptions) -> None:
             else f"No resources found in {factory.namespace} namespace."
         )
         return
+
     print_pods(factory, options, metrics)
 
 
@@ -191,6 +192,7 @@ def verify_empty_metrics(factory: Factory, options: TopPodOptions) -> None:
                 f"Metrics not available for pod {namespace_of(pod)}/{name_of(pod)}, age: "
                 f"{goformat.format_duration(age)}"
             )
+
     if pods:
         raise CliError(NOT_YET)
 
@@ -209,6 +211,7 @@ def print_pods(factory: Factory, options: TopPodOptions, metrics: Iterable[Objec
             *(("POD",) if options.containers else ()),
         ]
         lines.append(columns)
+
     for pod, containers in rows:
         if options.containers:
             shown = sorted(containers, key=lambda row: sort_key(row, options.sort_by))
@@ -222,12 +225,14 @@ def print_pods(factory: Factory, options: TopPodOptions, metrics: Iterable[Objec
             ]
             for row in shown
         ]
+
     if options.sum:
         total = summed(pod.amounts for pod, _ in rows)
         lines += [
             [*[""] * (len(columns) - 2), "________", "________"],
             [*[""] * (len(columns) - 2), *(amount_cell(resource, total) for resource in resources)],
         ]
+
     factory.print(format_lines(["\t".join([*line, ""]) for line in lines]), end="")
 
 
@@ -292,6 +297,7 @@ def top_node(factory: Factory, options: TopNodeOptions) -> None:
         nodes = [client.get("nodes", name)]
     else:
         nodes = client.list("nodes", label_selector=options.selector).items
+
     print_nodes(factory, options, metrics, nodes)
 
 
@@ -314,6 +320,7 @@ def print_nodes(
             if (whole := available.get(row.names[0], {}).get(resource)) is not None:
                 line.append(percentage(row.amounts.get(resource, Quantity(0)), whole))
         lines.append([*line, *swap])
+
     unmeasured = sorted(available.keys() - {row.names[0] for row in rows})
     lines += [[node, *[UNKNOWN] * (len(columns) - 1)] for node in unmeasured]
     factory.print(format_lines(["\t".join([*line, ""]) for line in lines]), end="")

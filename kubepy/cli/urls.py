@@ -84,6 +84,7 @@ def read_url(url: str) -> bytes:
         )
         if response.status < 500:
             break
+
     assert problem is not None
     raise problem
 
@@ -113,6 +114,7 @@ def fetch(url: str) -> Download:
         parts = parse_url(url)
     except ValueError as error:
         raise ConnectionFailure(url, f"parse {quote(url)}: {error}", again=False) from None
+
     userinfo, _, host = parts.netloc.rpartition("@")
     if not host:
         raise ConnectionFailure(url, "http: no Host in request URL", again=False)
@@ -125,6 +127,7 @@ def fetch(url: str) -> Download:
         asked.add_unredirected_header(
             "Authorization", f"Basic {b64encode(unquote(userinfo).encode()).decode()}"
         )
+
     try:
         with _opener(host).open(asked, timeout=SILENCE) as answer:
             return Download(answer.status, answer.reason, _body(answer, url))
@@ -156,6 +159,7 @@ def _opener(host: str) -> request.OpenerDirector:
         request.HTTPErrorProcessor(),
     ):
         opener.add_handler(handler)
+
     return opener
 
 
@@ -194,6 +198,7 @@ def _body(answer: Any, url: str) -> bytes:
         unzip = zlib.decompressobj(zlib.MAX_WBITS | 16)
     else:
         unzip = None
+
     while piece := answer.read1(MIB):
         try:
             part = unzip.decompress(piece, MAX_MANIFESTS + 1) if unzip else piece
@@ -205,6 +210,7 @@ def _body(answer: Any, url: str) -> bytes:
             raise TooLargeError(url, MAX_MANIFESTS)
         if time.monotonic() > deadline:
             raise TimeoutError
+
     if answer.length:
         raise IncompleteRead(b"", answer.length)
     return b"".join(parts)
@@ -225,11 +231,13 @@ def _reason(error: Exception, host: str, parts: SplitResult) -> str:
             cause.verify_code, "x509: certificate signed by unknown authority"
         )
         return f"tls: failed to verify certificate: {problem}"
+
     if isinstance(cause, ssl.SSLError):
         no_tls = cause.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")
         if no_tls:
             return "tls: first record does not look like a TLS handshake"
         return f"tls: {cause.reason}"
+
     if isinstance(cause, socket.gaierror):
         return f"dial tcp: lookup {name}: no such host"
     if isinstance(cause, ConnectionResetError | BrokenPipeError):

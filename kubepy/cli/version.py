@@ -56,6 +56,7 @@ def version(factory: Factory, options: VersionOptions) -> None:
         if not options.client:
             factory.print(f"Server Version: {KUBERNETES_VERSION}")
         return
+
     own_version = health.version_info()
     if factory.program != KUBECTL:
         own_version["kubepyVersion"] = __version__
@@ -85,6 +86,7 @@ def options(factory: Factory, options: Options) -> None:
         flags = [flag for flag in GLOBAL_FLAGS if flag.long not in OWN_FLAGS]
         factory.print(renamed(options_text(title, flags, all_flags=True), factory.program))
         return
+
     factory.print(renamed(options_text(title, GLOBAL_FLAGS), factory.program))
     names = ", ".join(f"--{flag.long}" for flag in GLOBAL_FLAGS if flag.hidden)
     factory.print(

@@ -242,6 +242,7 @@ def _has_condition(name: str, status: str, obj: Object | None) -> bool:
             return not _is_outdated(obj, condition) and bool(
                 condition["status"].casefold() == status.casefold()
             )
+
     return False
 
 
@@ -266,12 +267,14 @@ def _jsonpath_check(text: str) -> Check:
             "jsonpath wait format must be --for=jsonpath='{.status.readyReplicas}'=3 or "
             "--for=jsonpath='{.status.readyReplicas}'"
         )
+
     value = parts[1].strip("'\"") if len(parts) == 2 else None
     if value == "":
         raise CliError(
             "jsonpath wait has to have a value after equal sign, like "
             "--for=jsonpath='{.status.readyReplicas}'=3"
         )
+
     if not parts[0]:
         raise CliError("jsonpath expression cannot be empty")
     try:

@@ -48,6 +48,7 @@ def watch(factory: Factory, options: GetOptions) -> None:
             if options.watch
             else "warning: --watch-only requested, --sort-by will be ignored"
         )
+
     result = Builder(factory, options, bare_types=True, latest=True).do()
     if len(result.scopes) <= 1:
         types = {
@@ -55,6 +56,7 @@ def watch(factory: Factory, options: GetOptions) -> None:
         }
     else:
         types = set()
+
     if len(result.scopes) > 1 or len(types) > 1:
         raise CliError("you may only specify a single resource type")
     since = factory.client.revision()
@@ -70,6 +72,7 @@ def watch(factory: Factory, options: GetOptions) -> None:
         if not infos:
             return
         scope = Scope(infos[0].resource, infos[0].namespace, "", f"metadata.name={infos[0].name}")
+
     show = _printer(factory, options, scope.resource)
     if infos and not options.watch_only:
         show([Event("ADDED", info.content) for info in infos])
@@ -81,6 +84,7 @@ def watch(factory: Factory, options: GetOptions) -> None:
                 f"{len(infos)} resources were found"
             )
         raise CliError("you may only watch a single resource or type of resource at a time")
+
     factory.stdout.flush()
     _follow(
         factory, scope, since, {(info.namespace, info.name): info.content for info in infos}, show
@@ -129,6 +133,7 @@ def _row_printer(factory: Factory, options: GetOptions, resource: Resource) -> S
                 style._replace(headers=style.headers and kind != headed),
             )
             headed = kind
+
         factory.print(format_lines(text, widths), end="")
 
     return show
@@ -211,6 +216,7 @@ def changes_since(
             changes and scope.resource.key in IMPLIED
         ):  # a new namespace has a ServiceAccount
             return reached, []
+
     if not factory.scheme.is_served(scope.resource.key):
         return reached, [
             event
@@ -218,6 +224,7 @@ def changes_since(
             if last is not None
             for event in _step(known, (namespace, name), {}, last)
         ]
+
     now = {
         (info.namespace, info.name): info.content
         for info in Result(listed(factory, scope)).all_infos()

@@ -100,6 +100,7 @@ def why(factory: Factory, options: WhyOptions) -> None:
             f"allowed "
             "formats are: text,json,yaml"
         )
+
     is_everything = options.all_namespaces and not (
         options.args or options.selector or options.filename or options.kustomize
     )
@@ -137,6 +138,7 @@ def why(factory: Factory, options: WhyOptions) -> None:
                 factory.say("No resources found")
     finally:
         show(factory, options, answers, single=single)
+
     if is_everything and not answers and options.output == "text":
         factory.print("everything is done")
     states = {answer.state for answer in answers}
@@ -144,6 +146,7 @@ def why(factory: Factory, options: WhyOptions) -> None:
         status = max((STATUS[state] for state in states if state != STUCK), default=0)
     else:
         status = 2
+
     if status:
         raise SilentExit(status)
 
@@ -197,6 +200,7 @@ def text_of(
         steps = answer.sequence.steps
         yield ""
         yield from lines_of_sequence(factory.program, answer.sequence, paint)
+
     others = [
         remedy
         for remedy in answer.remedies

@@ -141,6 +141,7 @@ def reconcile_active_jobs(state: CronJobState) -> Sequence[CronJobAction]:
             last = state.status.get("lastSuccessfulTime")
             if completed and (last is None or parse_time(completed) > parse_time(last)):
                 state = state._replace(status={**state.status, "lastSuccessfulTime": completed})
+
     for reference in state.active:
         uid = reference.get("uid", "")
         if uid in state.missing_jobs:
@@ -148,6 +149,7 @@ def reconcile_active_jobs(state: CronJobState) -> Sequence[CronJobAction]:
             actions.append(
                 RecordEvent("Normal", "MissingJob", f"Active job went missing: {reference['name']}")
             )
+
     return [*actions, UpdateCronJobStatus(state.status)]
 
 
@@ -166,6 +168,7 @@ def start_due_job(state: CronJobState) -> Sequence[CronJobAction]:
                 f'invalid timeZone: "{zone}": unknown time zone {zone}',
             ),
         )
+
     if spec.get("suspend"):
         return ()
     actions: list[CronJobAction] = []
@@ -176,6 +179,7 @@ def start_due_job(state: CronJobState) -> Sequence[CronJobAction]:
             "more details"
         )
         actions.append(RecordEvent("Warning", "UnsupportedSchedule", message))
+
     try:
         times = read_times(state.cron_job)
         latest = latest_start(state.with_status(), times, state.now, heed_deadline=True)
@@ -187,6 +191,7 @@ def start_due_job(state: CronJobState) -> Sequence[CronJobAction]:
             *actions,
             RecordEvent("Warning", "InvalidSchedule", f"invalid schedule: {schedule} : {error}"),
         ]
+
     if latest.due is not None:
         if latest.missed > MANY_MISSED:
             message = (
@@ -195,6 +200,7 @@ def start_due_job(state: CronJobState) -> Sequence[CronJobAction]:
             )
             actions.append(RecordEvent("Warning", "TooManyMissedTimes", message))
         actions += start_job(state, latest.due)
+
     return [*actions, RequeueAtNextStart(times)]
 
 
@@ -207,6 +213,7 @@ def start_job(state: CronJobState, due: datetime) -> Sequence[CronJobAction]:
         return (
             RecordEvent("Warning", "MissSchedule", f"Missed scheduled time to start a job: {time}"),
         )
+
     if any(reference["name"] == job_name(state.cron_job, due) for reference in state.active):
         return ()
     if policy == "Forbid" and state.active:
@@ -214,6 +221,7 @@ def start_job(state: CronJobState, due: datetime) -> Sequence[CronJobAction]:
             "Not starting job because prior execution is running and concurrency policy is Forbid"
         )
         return (RecordEvent("Normal", "JobAlreadyActive", message),)
+
     replaced = [ReplaceJob(reference) for reference in state.active] if policy == "Replace" else []
     return [*replaced, CreateJob(new_job(state.cron_job, due), due)]
 
@@ -263,6 +271,7 @@ class CronJobController:
             self._schedules.pop(uid_of(event.old or {"metadata": {}}), None)
             self.queue.cancel(event.key)
             return
+
         cron_job = cast("CronJob", event.new)
         before = self._schedules.get(uid_of(cron_job))
         schedule = cron_job["spec"]["schedule"]
@@ -309,11 +318,13 @@ class CronJobController:
                     state = self.act(state, action)
         except (Status, CouldNotReplaceError) as error:
             errors.append(error)
+
         try:
             if state.status != (cron_job.get("status") or {}):
                 self._cron_job_writer.update_status(cron_job, state.status)
         except Status as error:
             errors.append(error)
+
         raise_all(errors)
 
     def observe(self, key: Key, cron_job: CronJob) -> CronJobState:
@@ -354,6 +365,7 @@ class CronJobController:
                 self.queue.add_at(
                     state.key, next_start(state.with_status(), times, state.now), repeating=True
                 )
+
         return state
 
     def _delete(self, state: CronJobState, job: Job) -> tuple[CronJobState, bool]:
@@ -409,6 +421,7 @@ class CronJobController:
             self._recorder.event(
                 cron_job, "Normal", "SuccessfulCreate", f"Created job {name_of(job)}"
             )
+
         return state._replace(
             status=cast(
                 "CronJobStatus",
@@ -485,6 +498,7 @@ def jobs_beyond_limits(cron_job: CronJob, jobs: Iterable[Job]) -> list[Job]:
         ended = [job for job in by_start if finished_type(job) == finished]
         if limit is not None:
             surplus += ended[: max(len(ended) - limit, 0)]
+
     return surplus
 
 

@@ -72,6 +72,7 @@ class CustomResourceFinalizer:
             if not is_being_deleted(obj):
                 with suppress(NotFound):
                     self._client.delete(key.name, name_of(obj), namespace=namespace_of(obj))
+
         if not self._client.list(key.name).items:
             self._remove_finalizer(self._set_terminating(definition, *COMPLETED))
         else:
@@ -86,6 +87,7 @@ class CustomResourceFinalizer:
             time = old["lastTransitionTime"]
         else:
             time = format_time(self._clock.now())
+
         condition = {
             "lastTransitionTime": time,
             "message": message,

@@ -121,6 +121,7 @@ class DisruptionController:
                 f'Chose "{name_of(budgets[0])}" arbitrarily.'
             )
             self._recorder.event(pod, "Warning", "MultiplePodDisruptionBudgets", message)
+
         for budget in budgets[:1]:
             self.queue.add(Key(BUDGETS, namespace_of(budget), name_of(budget)))
 
@@ -137,6 +138,7 @@ class DisruptionController:
                 with suppress(NotFound):
                     self._pod_client.update_status(pod, status_without_disruption(pod, now))
             return
+
         budget = self._budgets.get(key.namespace, key.name)
         if budget is None:
             return
@@ -153,6 +155,7 @@ class DisruptionController:
         except SelectorError as error:
             self._recorder.event(budget, "Warning", "NoPods", f"Failed to get pods: {error}")
             raise
+
         pods = [
             pod for pod in self._pods.list(namespace_of(budget)) if selector.matches(labels_of(pod))
         ]
@@ -194,10 +197,12 @@ class DisruptionController:
             message = f"Failed to calculate the number of expected pods: {error}"
             self._recorder.event(budget, "Warning", "CalculateExpectedPodCountFailed", message)
             raise
+
         if max_unavailable is not None:
             return ExpectedPods(
                 total, max(0, total - scaled_value(max_unavailable, total, round_up=True))
             )
+
         return ExpectedPods(total, scaled_value(min_available, total, round_up=True))
 
     def _expected_scale(self, budget: PodDisruptionBudget, pods: list[Pod]) -> int:
@@ -215,6 +220,7 @@ class DisruptionController:
                     raise SyncError(f'found no controllers for pod "{name_of(pod)}"')
                 uid, replicas = scale
                 scales[uid] = replicas
+
         if unmanaged:
             message = UNMANAGED.format(go_label_selector(budget["spec"].get("selector")))
             self._recorder.event(budget, "Warning", "UnmanagedPods", message)
@@ -231,6 +237,7 @@ class DisruptionController:
             raise SyncError(
                 f'no matches for kind "{reference["kind"]}" in version "{reference["apiVersion"]}"'
             )
+
         if "scale" not in resource.subresources:
             raise SyncError(f"{resource.key} does not implement the scale subresource")
         owner = self._informers.get(resource.key, namespace, reference["name"])
@@ -245,6 +252,7 @@ class DisruptionController:
             scale_of_deployment = self._scale_of(deployment, namespace)
             if scale_of_deployment is not None:
                 return scale_of_deployment
+
         scale = self._client.get(
             resource.key, name_of(owner), namespace=namespace, subresource="scale"
         )

@@ -76,6 +76,7 @@ class EndpointsController:
             if present is not None and labels_of(present).get(MANAGED_BY) == CONTROLLER:
                 self._endpoints_client.delete(present)
             return
+
         if not has_endpoints(service):
             return
         pods = pods_of(self._informers, service)

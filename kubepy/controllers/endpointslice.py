@@ -96,6 +96,7 @@ class EndpointSliceController:
             if is_namespace_terminating(error):
                 return
             raise
+
         for slice_ in plan.update:
             self._slice_client.update(with_trigger_time(slice_, time))
         for slice_ in plan.delete:
@@ -151,6 +152,7 @@ def _plan_family(
             owned.setdefault(ports_key(slice_.get("ports") or []), []).append(slice_)
         else:
             plan.delete.append(slice_)
+
     for key, group in groups.items():
         plan.extend(
             _plan_group(
@@ -160,6 +162,7 @@ def _plan_family(
                 new_slice(service, group.ports, family),
             )
         )
+
     for key, slices in owned.items():
         if key not in groups:
             plan.delete.extend(slices)
@@ -177,6 +180,7 @@ def _plan_family(
             == placeholder["metadata"]["ownerReferences"]
         ):
             return plan._replace(delete=[])
+
     return plan._replace(create=[placeholder])
 
 
@@ -223,6 +227,7 @@ def _plan_group(
                 "endpoints": kept,
                 "metadata": {**slice_["metadata"], "labels": slice_labels(service)},
             }
+
     remaining = list(left.values())
     for slice_ in sorted(
         changed.values(), key=lambda slice_: -len(slice_["endpoints"])
@@ -230,6 +235,7 @@ def _plan_group(
         room = MAX_ENDPOINTS - len(slice_["endpoints"])
         slice_["endpoints"] = slice_["endpoints"] + remaining[:room]
         del remaining[:room]
+
     create = _place(remaining, unchanged, changed, template)
     return SlicePlan(create, list(changed.values()), delete)
 
@@ -259,6 +265,7 @@ def _place(
             break
         create.append({**template, "endpoints": endpoints[:MAX_ENDPOINTS]})
         endpoints = endpoints[MAX_ENDPOINTS:]
+
     return create
 
 

@@ -96,6 +96,7 @@ class EndpointSliceMirroringController:
         ):
             self._delete(slices)
             return
+
         mirror = plan_mirror(endpoints, slices)
         if mirror.skipped:
             self._recorder.event(
@@ -106,6 +107,7 @@ class EndpointSliceMirroringController:
                 f"Endpoints "
                 f"subset. {mirror.skipped} addresses were skipped",
             )
+
         try:
             for slice_ in mirror.plan.create if not is_being_deleted(endpoints) else ():
                 self._slice_client.create(slice_, key.namespace)
@@ -113,6 +115,7 @@ class EndpointSliceMirroringController:
             if is_namespace_terminating(error):
                 return
             raise
+
         for slice_ in mirror.plan.update:
             self._slice_client.update(slice_)
         self._delete(mirror.plan.delete)
@@ -169,6 +172,7 @@ def plan_mirror(endpoints: Endpoints, slices: list[EndpointSlice]) -> Mirror:
             plan.create.append(slice_)
         elif not _is_same(present[0], slice_):
             plan.update.append(_with_name_of(present[0], slice_))
+
     return Mirror(_with_slices_recycled(plan), skipped)
 
 
@@ -196,6 +200,7 @@ def _desired_slices(endpoints: Endpoints) -> tuple[dict[str, EndpointSlice], int
             if of_family:
                 slice_ = _new_slice(endpoints, ports, family)
                 slices.setdefault(_key(slice_), slice_)["endpoints"].extend(of_family)
+
     return slices, skipped
 
 

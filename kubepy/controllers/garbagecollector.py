@@ -130,6 +130,7 @@ class GarbageCollector:
                 ):
                     self.queue.add(dependent)
                 self.queue.add(key)
+
         self._references_changed(key, old, new)
 
     def _definition_changed(self, key: Key, old: Object | None, new: Object | None) -> None:
@@ -158,6 +159,7 @@ class GarbageCollector:
             self._absent[uid_of(obj)] = OwnerIdentity(
                 key.resource, key.namespace, *kind, key.name, uid_of(obj)
             )
+
         for dependent in dependents:
             self.queue.add(dependent)
         for reference in owner_references(obj):
@@ -237,12 +239,14 @@ class GarbageCollector:
         except InvalidOwnerError:
             self._report_other_namespaces(key, obj, references)
             return
+
         self._report_other_namespaces(key, obj, owners.dangling)
         if owners.solid:
             self._drop_owners(
                 key, obj, {reference["uid"] for reference in (*owners.dangling, *owners.waiting)}
             )
             return
+
         policy = "Background"
         if owners.waiting and (dependents := self._informers.dependents(uid_of(obj))):
             policy = "Foreground"
@@ -251,6 +255,7 @@ class GarbageCollector:
             policy = "Orphan"
         elif has_finalizer(obj, FOREGROUND):
             policy = "Foreground"
+
         options = DeleteOptions(
             propagation_policy=policy,
             uid=uid_of(obj),
@@ -392,11 +397,13 @@ class GarbageCollector:
                 for reference in owner_references(obj)
             ):
                 blocking.append((dependent, obj))
+
         if not blocking:
             self._client.update(
                 key.resource, without_finalizer(owner, FOREGROUND), namespace=key.namespace
             )
             return
+
         self._blocked.add(key)
         for dependent, obj in blocking:
             if not is_being_deleted(obj):

@@ -129,6 +129,7 @@ class NamespaceController:
             or not namespace["spec"].get("finalizers")
         ):
             return
+
         content = self._delete_content(namespace)
         status: NamespaceStatus = namespace.get("status") or {}
         conditions = updated_conditions(
@@ -164,6 +165,7 @@ class NamespaceController:
             content.remaining.clear()
             content.finalizers.clear()
             return content
+
         with_objects = {
             key
             for key in self._informers.resources()
@@ -175,6 +177,7 @@ class NamespaceController:
             resource = self._scheme.get(key)
             if resource is not None:
                 self._delete_collection(content, resource, namespace)
+
         return content
 
     def _delete_collection(
@@ -195,6 +198,7 @@ class NamespaceController:
                 estimate = 0
             else:
                 estimate = int(grace)
+
         try:
             self._client.delete_collection(
                 resource.key,
@@ -204,6 +208,7 @@ class NamespaceController:
         except Status as error:
             content.errors.append(str(error))
             return
+
         remaining = self._client.list(resource.key, namespace=name).items
         if not remaining:
             return
@@ -215,6 +220,7 @@ class NamespaceController:
             content.errors.append(
                 f"unexpected items still remain in namespace: {name} for gvr: {gvr}"
             )
+
         content.is_timed |= estimate > 0
         content.estimate = max(
             content.estimate, estimate or (FINALIZER_ESTIMATE_SECONDS if finalizers else 0)
@@ -251,6 +257,7 @@ def condition_updates(content: RemainingContent) -> dict[str, ConditionUpdate]:
         text = ", ".join(sorted(content.errors))
         message = f"Failed to delete all resource types, {len(content.errors)} remaining: {text}"
         updates[CONTENT_FAILURE] = ConditionUpdate("ContentDeletionFailed", message, good=False)
+
     if content.remaining:
         message = f"Some resources are remaining: {listed(content.remaining, 'has')}"
         updates[CONTENT_REMAINING] = ConditionUpdate("SomeResourcesRemain", message, good=False)
@@ -260,6 +267,7 @@ def condition_updates(content: RemainingContent) -> dict[str, ConditionUpdate]:
             f"{listed(content.finalizers, 'in')}"
         )
         updates[FINALIZERS_REMAINING] = ConditionUpdate("SomeFinalizersRemain", message, good=False)
+
     return updates
 
 
@@ -287,4 +295,5 @@ def updated_conditions(
             if result[index]["status"] == condition["status"]:
                 condition["lastTransitionTime"] = result[index]["lastTransitionTime"]
             result[index] = condition
+
     return result

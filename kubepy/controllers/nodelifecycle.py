@@ -104,6 +104,7 @@ class NodeLifecycleController:
                 self._silent.pop(uid_of(event.old), None)
                 self.queue.add(key)
             return
+
         self.queue.cancel(key)
         if (
             has_never_reported(node)
@@ -192,6 +193,7 @@ class NodeLifecycleController:
             except Status as error:
                 errors.append(error)
             self._recorder.event(pod, "Warning", "NodeNotReady", "Node is not ready")
+
         raise_all(errors)
 
     def _is_registered(self, node: Node) -> bool:
@@ -262,6 +264,7 @@ def unknown_conditions(node: Node, now: datetime) -> dict[str, NodeCondition]:
                 "message": UNKNOWN_MESSAGE,
                 "lastTransitionTime": since,
             }
+
     return found
 
 
@@ -363,6 +366,7 @@ class Zones:
                 )
                 if any(count):
                     self._counts[zone] = count
+
         return modes != [self.eviction_mode(zone) for zone in zones]
 
 

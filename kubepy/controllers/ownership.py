@@ -157,6 +157,7 @@ class Ownership(Generic[ObjectT]):
             and (before is reference or before == reference)
         ):
             return None  # another kind's, before and after
+
         if new is None or is_being_deleted(new):
             obj = new or old
             if obj is not None and (owner := self.owner_of(obj)) is not None:
@@ -165,14 +166,17 @@ class Ownership(Generic[ObjectT]):
             if new is not None and before != reference:
                 self.wake(self.owner_of(old))
             return None
+
         owner = self.owner_of(new)
         if old is None:
             if owner is not None:
                 created(self.key_of(owner), new)
         elif before is not reference and before != reference:
             self.wake(self.owner_of(old))
+
         if reference is not None:
             self.wake(owner)
         elif old is None or labels_of(old) != labels_of(new) or before is not None:
             self.wake_matching(new)
+
         return owner

@@ -119,6 +119,7 @@ class PodGarbageCollector:
         except NotFound:
             for pod in self._pods.at(pods):
                 self._delete(pod, "PodGC: node no longer exists")
+
         self._missing.pop(key.name, None)
 
     def _collect_terminating(self, key: Key) -> None:

@@ -101,6 +101,7 @@ class RefManager(Generic[ObjectT]):
                 continue
             except (Status, AdoptionError) as error:
                 errors.append(error)
+
         raise_all(errors)
         return claimed
 
@@ -135,11 +136,13 @@ class RefManager(Generic[ObjectT]):
                 f"original {self._owner['kind']} {namespace}/{name} is gone: "
                 f"got uid {uid_of(fresh)}, wanted {uid}"
             )
+
         if is_being_deleted(fresh):
             raise AdoptionError(
                 f"{namespace}/{name} has just been deleted at "
                 f"{fresh['metadata']['deletionTimestamp']}"
             )
+
         self._may_adopt = True
 
     def _write(

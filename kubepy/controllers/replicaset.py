@@ -196,12 +196,14 @@ class ReplicaSetController:
             terminating = sum(member.is_terminating for member in members)
         else:
             terminating = None
+
         pods = [member for member in members if member.is_active]
         if to_claim:
             manager = RefManager(self._client, PODS, self.resource, replica_set)
             pods += map(
                 read_pod, manager.claim(filter(is_pod_active, self._pods.at(to_claim)), selector)
             )
+
         related_pods: list[Pod] = []
         if len(pods) > replica_set["spec"].get("replicas", 0):
             pods.sort(key=lambda member: name_of(member.pod))
@@ -253,6 +255,7 @@ class ReplicaSetController:
 
             self._expectations.expect_deletions(key, map(uid_of, actions.delete))
             errors = failures(actions.delete, delete)
+
         if errors:
             return errors[0]
         return None
@@ -325,6 +328,7 @@ def new_status(state: ReplicaSetState, failure: str) -> ReplicaSetStatus:
                 "lastTransitionTime": format_time(state.now),
             },
         )
+
     if conditions:
         status["conditions"] = cast("list[ReplicaSetCondition]", conditions)
     return status
@@ -369,6 +373,7 @@ def pods_to_delete(pods: list[Pod], related: Iterable[Pod], count: int, now: dat
             -pods_on_node[node_name(pod)],
         )
         by_rank.setdefault(rank, []).append(pod)
+
     chosen: list[Pod] = []
     for rank in sorted(by_rank):
         if len(chosen) < count:

@@ -80,6 +80,7 @@ class ServiceHandlers:
             if new is None:
                 self._services_of_pod.pop(uid_of(pod), None)
             return
+
         if not self._services.list(event.key.namespace):
             return
         moved = labels_of(old) != labels_of(new) or _hostname_and_subdomain(
@@ -242,6 +243,7 @@ def endpoint_ports(service: Service, pod: Pod) -> list[EndpointPort]:
                     "protocol": port.get("protocol", "TCP"),
                 }
             )
+
     return ports
 
 

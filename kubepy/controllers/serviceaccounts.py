@@ -100,6 +100,7 @@ class TokensController:
             if account is not None and kept != references:
                 self._account_client.update({**account, "secrets": kept})
             return
+
         if not is_token(secret):
             return
         account = self._account_of(secret)
@@ -112,6 +113,7 @@ class TokensController:
                     options=DeleteOptions(uid=uid_of(secret)),
                 )
             return
+
         filled = with_token(secret, account)
         if filled != secret:
             self._secret_client.update(filled)

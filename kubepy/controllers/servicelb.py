@@ -81,6 +81,7 @@ class ServiceLBController:
             if present:
                 self._set_ingress(service, "")
             return
+
         self._set_ingress(service, address)
         self._recorder.event(service, "Normal", "IPAllocated", f'Assigned IP ["{address}"]')
 
@@ -99,6 +100,7 @@ class ServiceLBController:
             if address is None:
                 raise AllocationError(NO_ADDRESS)
             return address
+
         if not is_in_pool(requested, self._pool):
             raise AllocationError(f'["{requested}"] is not allowed in config')
         if requested in owners:
@@ -107,6 +109,7 @@ class ServiceLBController:
                 f"also "
                 f"in use by {owners[requested]}"
             )
+
         return requested
 
     def _set_ingress(self, service: Service, address: str) -> None:

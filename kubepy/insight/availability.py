@@ -151,12 +151,14 @@ class AvailabilityJudge:
             least = None
         else:
             least = max(min(bounds.min_available, numbers.desired), 0)
+
         if bounds.is_leaving or not numbers.desired:
             self.reached = None
             self._is_rising = False
             self._is_shrinking = True
         else:
             self._follow(numbers, numbers.desired if least is None else least)
+
         self._before = numbers
         required = None if least is None else self.reached
         is_lacking = required is not None and numbers.available < required

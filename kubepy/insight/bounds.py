@@ -59,6 +59,7 @@ def bounds_of(
         if is_evicted and not is_rolling:
             return by_strategy._replace(min_available=None)
         return by_strategy
+
     least, budget = by_budget
     if is_rolling and by_strategy.min_available is not None and by_strategy.min_available <= least:
         return by_strategy

@@ -155,6 +155,7 @@ def make_plan(
             planned.append(PlannedWorkload(workloads.course(key), None, explain(question)))
         else:
             others.append(key)
+
     finishes = has_ended and all(workload.finished_after is not None for workload in planned)
     return Plan(
         tuple(command),
@@ -283,6 +284,7 @@ class Judge:
                 or state.surge > end.surge
             ]
             own = [numbers[short[-1] + 1][0] if short else own[0]]
+
         if own:
             return (self._timeline.steps[own[-1] - 1].at - self._timeline.since).total_seconds()
         return 0.0
@@ -319,6 +321,7 @@ def plan_document(plan: Plan, program: str = "kubepy") -> Object:
                 "blockedBy": planned.blocked_by._asdict() if planned.blocked_by else None,
             }
         )
+
     return {
         "kind": "Plan",
         "command": list(plan.command),

@@ -126,6 +126,7 @@ def predict(
     except BaseException:
         release(fork)
         raise
+
     fork.clock.limit = None
     repetition.watch(fork)
     is_cut = work(fork, end, done, repetition, most_writes=most_writes)
@@ -175,6 +176,7 @@ class Repetition:
             active.add(uid_of(obj))
             self._made[owner] += 1
             self._most[owner] = max(self._most[owner], len(active))
+
         if is_pod_ready(obj):
             self._sound.add(owner)
 

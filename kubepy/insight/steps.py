@@ -55,6 +55,7 @@ def actions(resource: str, before: Any, after: Any, note: str = "") -> Actions:
         before = BLANK[resource](after)
     else:
         yield from owner_actions(getattr(before, "owner", ""), getattr(after, "owner", ""))
+
     yield from CHANGES[resource](before, after)
     if note:
         yield Action("changed", note)
@@ -97,6 +98,7 @@ def pod_actions(before: PodView, after: PodView) -> Actions:
         and not after.reason
     ):
         yield Action("started")
+
     if after.reason and after.reason != before.reason and not has_ended:
         yield Action("waiting", after.reason)
     if after.disruption and not before.disruption and not after.is_terminating:

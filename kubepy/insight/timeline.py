@@ -93,12 +93,14 @@ def read_timeline(
         first = microseconds((since - EPOCH).total_seconds())
     else:
         first = None
+
     entries = entries_of(fork, first, after_revision or 0)
     subjects: Collection[Key] = ()
     if isinstance(subject, Key):
         subjects = (subject,)
     elif subject is not None:
         subjects = subject
+
     replay = Replay(views_before(fork, entries), entries, subjects, sync_seconds(fork))
     start = since or (moment(entries[0]) if entries else until)
     replay.begin(start, is_over=after_revision is not None)
@@ -165,6 +167,7 @@ def start_of(since: str, now: datetime, name: str = "since") -> datetime:
             f"duration "
             "such as 30m or 2d"
         ) from None
+
     if seconds < 0:
         raise ValueError(f"{name} must not be negative: {printable(since)}")
     return now - min(timedelta(seconds=seconds), now - EPOCH)
@@ -297,6 +300,7 @@ class Replay:
             if owner := owner_key(key, seen):
                 self._owned.setdefault(owner, {})[key] = None
             self._budgets.replace(key, seen)
+
         for key, seen in self._views.items():
             if isinstance(seen, PodView):
                 due = self._available_at(key, seen)
@@ -323,6 +327,7 @@ class Replay:
                             seen.uid,
                         )
                     )
+
         for key in self._views:
             if key.resource in WITH_COURSES and self._top(key) == key:
                 numbers = self._numbers_of(key)
@@ -348,6 +353,7 @@ class Replay:
             ):
                 self._note_numbers(tops)
                 tops.clear()
+
         self._let_time_pass(until)
 
     def _let_time_pass(self, until: datetime) -> None:
@@ -381,12 +387,14 @@ class Replay:
                 after or before,
                 action._replace(reason=", ".join(filter(None, (action.reason, reason)))),
             )
+
         for pod in [key] if key.resource == "pods" else self._pods_to_judge(key, before, after):
             self._judge(pod, at)
         if key.resource != "pods":
             self._follow_workload(key, before, after, tops[-1])
         elif isinstance(after, PodView):
             self._note_eviction(key, after)
+
         return tops
 
     def _replace(self, key: Key, before: Any, after: Any) -> None:
@@ -502,6 +510,7 @@ class Replay:
             self._totals[top] = [
                 total - part for total, part in zip(self._totals[top], count, strict=True)
             ]
+
         pod = self._views.get(key)
         if pod is None or pod.phase in ENDED:
             return
@@ -548,11 +557,13 @@ class Replay:
             self._rolling.add(key)
         elif is_whole:
             self._rolling.discard(key)
+
         if is_whole and not any(
             pod in self._views and self._views[pod].uid == uid
             for pod, uid in self._evicted.get(key, {}).items()
         ):
             self._evicted.pop(key, None)
+
         return bounds_of(
             key,
             self._views.get(key),
@@ -664,12 +675,14 @@ def keys_below(subjects: Iterable[Key], views: Views, entries: Entries) -> set[K
         for parent in parents:
             if parent is not None:
                 children.setdefault(parent, set()).add(key)
+
     below = set[Key]()
     todo = list(subjects)
     while todo:
         new = children.get(todo.pop(), set()) - below
         below |= new
         todo += new
+
     return below
 
 
@@ -684,6 +697,7 @@ def newest_revision(
         "replicationcontrollers",
     ):
         return ""
+
     if top.resource == "deployments.apps":
         replica_sets = (
             views[key] for key in owned.get(top, ()) if key.resource == "replicasets.apps"
@@ -696,6 +710,7 @@ def newest_revision(
             ),
             None,
         )
+
     if top in unobserved:
         return None
     if top.resource == "statefulsets.apps":
@@ -731,6 +746,7 @@ def scheduled_raises(entries: Entries, sync_seconds: float) -> dict[int, list[tu
             ):
                 begin -= 1
             raises.setdefault(begin, []).append((entry.key, after.scheduled))
+
     return raises
 
 

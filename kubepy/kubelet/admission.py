@@ -59,10 +59,12 @@ def _rejections(pod: PodInfo, node_info: NodeInfo) -> Iterator[Rejection]:
             "PodOSSelectorNodeLabelDoesNotMatch",
             "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
         )
+
     if pod.spec.get("os", {}).get("name", SYSTEM) != SYSTEM:
         yield Rejection(
             "PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"
         )
+
     # Extended resources that the node does not list may be cluster-level ones: they count for
     # nothing here.
     requests = {
@@ -79,6 +81,7 @@ def _rejections(pod: PodInfo, node_info: NodeInfo) -> Iterator[Rejection]:
                 f"capacity: {short.capacity}"
             ),
         )
+
     if not required_node_affinity_matches(pod.pod, node_info.node or {}):
         yield _failed_predicate(NodeAffinity.name, NodeAffinity.REJECTION.reasons[0])
     if NodePorts().filter(pod, None, node_info) is not None:

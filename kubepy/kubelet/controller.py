@@ -138,6 +138,7 @@ class Kubelet:
             self.queue.add_at(event.key, until)
         elif is_registration_due(node):
             self.queue.add(event.key)
+
         before = annotations_of(event.old) if event.old is not None else {}
         annotations = annotations_of(node)
         if event.old is None or any(
@@ -159,6 +160,7 @@ class Kubelet:
             if before is not None:
                 self._moments.forget(before)
             return
+
         if is_being_deleted(pod) and not (before is not None and is_being_deleted(before)):
             self._note_deletion(pod)
         live_node = self._live_node(pod)
@@ -166,6 +168,7 @@ class Kubelet:
             self._decided[key] = pod, live_node, Start(RUNNING)
             self.queue.add(key)
             return
+
         step = next_step(pod, live_node, self._clock.now(), rules=self._rules)
         is_reported = (
             isinstance(step, Refuse)
@@ -207,6 +210,7 @@ class Kubelet:
             or not (outcome := faults.pod_outcome(pod))
         ):
             return node
+
         return {
             **node,
             "metadata": {**node["metadata"], "annotations": {**annotations, POD_OUTCOME: outcome}},
@@ -250,6 +254,7 @@ class Kubelet:
             step = decided
         else:
             step = self._admit(pod, node) or decided
+
         if step is None or isinstance(step, Refuse):
             self._wait(key, pod)
         if step is None:
@@ -287,6 +292,7 @@ class Kubelet:
                 and all(container.get("ready") for container in containers)
             ):
                 self._take(UpdateReadiness(), pod, node)
+
         if is_registration_due(node):
             node = self._node_client(node).update_status(node, register(node, now)["status"])
         metadata = node["metadata"]

@@ -190,11 +190,13 @@ def lifetime_of(pod: Pod, node: Node, rules: Rules = NO_RULES) -> Lifetime:
         code = ends.exit_code
     else:
         code = 0
+
     runs_for = length_of(RUNS_FOR)
     if runs_for is None and (
         ends or (ends_by_itself and (not text_of(OUTCOME) or sequence.last != outcome.last))
     ):
         runs_for = 0.0
+
     restarts = policy in (None, "Always") or (policy == "OnFailure" and code != 0)
     return Lifetime(
         "ready" if ends else outcome.last,
@@ -234,6 +236,7 @@ def _init_lifetime(pod: Pod, sequence: OutcomeSequence, code: int) -> Lifetime |
         if text:
             raise AnnotationError(OUTCOME, text, NO_INIT_CONTAINER)
         return None  # the outcome is chosen for many pods, by a node or kubepy.yaml
+
     before, last = sequence.of_init_container
     crash = _end(code or 1)
     restarts = pod["spec"].get("restartPolicy") != "Never"

@@ -66,10 +66,12 @@ def validate_log_options(pod_name: str, options: LogOptions) -> None:
                 "tailLines", options.tail_lines, "must be greater than or equal to 0"
             )
         )
+
     if options.limit_bytes is not None and options.limit_bytes < 1:
         problems.append(
             errors.invalid_value("limitBytes", options.limit_bytes, "must be greater than 0")
         )
+
     if options.since_seconds is not None and options.since_time is not None:
         problems.append(
             errors.forbidden_field(
@@ -80,6 +82,7 @@ def validate_log_options(pod_name: str, options: LogOptions) -> None:
         problems.append(
             errors.invalid_value("sinceSeconds", options.since_seconds, "must be greater than 0")
         )
+
     if options.stream is not None:
         problems.append(errors.forbidden_field("stream", "may not be specified"))
     if problems:
@@ -124,10 +127,12 @@ def read_log(
         raise errors.not_found(
             "pods", node_name
         )  # upstream takes the resource of the request for the node's
+
     if is_down(node, now):
         address = f"{internal_ip(node)}:10250"
         url = f"https://{address}/containerLogs/{namespace_of(pod)}/{name_of(pod)}/{container}"
         raise errors.Status(f"Get {quote(url)}: dial tcp {address}: connect: connection refused")
+
     state = _state_with_log(pod, container, options.previous)
     ran = state.get("running") or state.get("terminated") or {}
     started = ran.get("startedAt") or (pod.get("status") or {}).get("startTime") or ""
@@ -150,6 +155,7 @@ def _state_with_log(pod: Pod, container: str, previous: bool) -> ContainerState:
             if phase in (None, "Pending")
             else f"{subject} is not available"
         )
+
     state = status.get("state") or {}
     last = status.get("lastState") or {}
     reason = (state.get("waiting") or {}).get("reason", "")
@@ -157,10 +163,12 @@ def _state_with_log(pod: Pod, container: str, previous: bool) -> ContainerState:
         reason == "CrashLoopBackOff" and not last
     ):  # a crash loop under way has runs that its status does not show
         return {}
+
     if previous:
         if not last.get("terminated"):
             raise errors.BadRequest(f"previous terminated {subject} not found")
         return last
+
     if state.get("running") or state.get("terminated"):
         return state
     if last.get("terminated"):

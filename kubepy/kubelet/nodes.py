@@ -79,6 +79,7 @@ def register(node: Node, now: datetime) -> Node:
                 "type": kind,
             }
         )
+
     status["conditions"] = [*own, *before.values()]
     reported: Mapping[str, Any] = status.get("nodeInfo") or {}
     status["nodeInfo"] = cast(

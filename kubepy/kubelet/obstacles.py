@@ -56,6 +56,7 @@ def obstacles_of(
         mounts = {problem.reference.volume: problem.message for problem in of_volumes}
         if mounts:
             return StartObstacles(mounts=tuple(sorted(mounts.items())))
+
     config = {
         problem.reference.container: problem.message
         for problem in reversed(missing)
@@ -78,6 +79,7 @@ def obstacles_of(
             return StartObstacles(containers=((container["name"], waiting),))
         if init_fails and not is_restartable_init_container(container):
             return NO_OBSTACLES
+
     held = ((container["name"], obstacle(container)) for container in spec["containers"])
     return StartObstacles(
         containers=tuple(

@@ -149,6 +149,7 @@ class ContainerRun(NamedTuple):
             if self.lifetime.run_length(outcome) is None:
                 return False
             return self.lifetime.end_of(outcome)[1]
+
         attempt = self.lifetime.attempt(self.runs)
         if self.is_running:
             if attempt.outcome == "ready":
@@ -156,6 +157,7 @@ class ContainerRun(NamedTuple):
             if attempt.outcome != "not-ready":
                 return False
             return not self.status.get("ready")
+
         if "waiting" not in self.state:
             return False
         if attempt.failed_pulls > 0:
@@ -361,11 +363,13 @@ def _change_of_run(run: ContainerRun, now: datetime) -> RunChange | None:
         changes.append(
             RunChange(later(started, length) if started else now, _end_of_run(run), repeats)
         )
+
     if attempt.outcome == "ready" and not run.status.get("ready"):
         ready = OUTCOMES["ready"]._replace(restarts=run.restarts)
         changes.append(
             RunChange(later(started, lifetime.ready_after) if started else now, ready, repeats)
         )
+
     return min(changes, key=lambda change: change.due, default=None)
 
 
@@ -398,6 +402,7 @@ def _change_of_pull(run: ContainerRun, now: datetime) -> RunChange | None:
         if fails is None:
             return None
         return RunChange(later(begun, _pull_time(fails)), success)
+
     reported = later(begun, _pull_time(pulls - 1) + PULL_ERROR_SECONDS)
     in_error = pulls > 1 and now < reported
     phase = (run.pod.get("status") or {}).get("phase", "Pending")
@@ -452,6 +457,7 @@ def stop_time(run: ContainerRun) -> datetime | None:
         "running" in (entry.get("state") or {}) for entry in statuses
     ):
         return None
+
     asked = run.rules.moment(run.pod, format_time(deletion_time(run.pod)))
     ends = [asked + _grace_period(run.pod), later(asked, run.lifetime.stops_after)]
     length = run.lifetime.run_length(run.lifetime.attempt(run.runs).outcome)

@@ -189,6 +189,7 @@ class PodOnNode(NamedTuple):
             and self.pod["spec"].get("readinessGates")
         ):
             return False
+
         if not all(status.get("ready") for status in self.pod["status"]["containerStatuses"]):
             return False
         condition: Object = get_condition(self.pod, "Ready") or {}
@@ -291,6 +292,7 @@ def next_due(pod: Pod, node: Node | None, now: datetime, rules: Rules = NO_RULES
         if deadline is not None:
             return StepDue(deadline)
         return None
+
     if deadline is None:
         return StepDue(change.due, change.repeats)
     return StepDue(min(deadline, change.due))

@@ -74,6 +74,7 @@ def pod_status(
             else _init_container_status(pod, container, outcome, time)
             for container in spec["initContainers"]
         ]
+
     if spec.get("ephemeralContainers"):
         status["ephemeralContainerStatuses"] = _ephemeral_container_statuses(pod, outcome, time)
     is_pending = any(not entry["lastState"] for entry in containers if entry["name"] in held)
@@ -110,6 +111,7 @@ def _held_containers(
         failing = first_init_container(pod)
     else:
         failing = ""
+
     names = [container["name"] for container in init_containers]
     stop = next((name for name in names if name in held or name == failing), "")
     if stop:
@@ -118,6 +120,7 @@ def _held_containers(
             *(container["name"] for container in containers),
         )
         held |= dict.fromkeys(later_names, Waiting(INITIALIZING))
+
     return held
 
 
@@ -154,6 +157,7 @@ def container_status(
         last_state = _terminated({} if is_new_run else before, outcome.ended, time)
     else:
         last_state = None
+
     return {
         "image": container["image"],
         "imageID": "",
@@ -260,6 +264,7 @@ def _ephemeral_container_statuses(
                 "state": state,
             }
         )
+
     return statuses
 
 
@@ -301,6 +306,7 @@ class ReportedContainers(NamedTuple):
             return ConditionValues(
                 "False", "PodFailed" if self.phase == "Failed" else "PodCompleted"
             )
+
         sidecars = [
             container["name"]
             for container in spec.get("initContainers") or ()
@@ -353,6 +359,7 @@ def _pod_conditions(pod: Pod, reported: ReportedContainers, time: str) -> list[P
         if generation:
             condition["observedGeneration"] = generation
         conditions.append(condition)
+
     return [*conditions, *(condition for kind, condition in old.items() if kind not in own)]
 
 
@@ -375,6 +382,7 @@ def ready_condition(pod: Pod, containers: ConditionValues) -> ConditionValues:
             messages.append(
                 f'the status of pod readiness gate "{name}" is not "True", but {status_of[name]}'
             )
+
     if messages:
         return ConditionValues("False", "ReadinessGatesNotReady", ", ".join(messages))
     return containers
@@ -429,10 +437,12 @@ def acknowledged_status(pod: Pod, now: datetime) -> PodStatus:
         status["containerStatuses"] = [
             _resized(entry, resources.get(entry["name"]) or {}) for entry in statuses
         ]
+
     if pod["spec"].get("ephemeralContainers"):
         status["ephemeralContainerStatuses"] = _ephemeral_container_statuses(
             pod, RUNNING, format_time(now)
         )
+
     generation = pod["metadata"]["generation"]
     status["conditions"] = [
         {**condition, "observedGeneration": generation}

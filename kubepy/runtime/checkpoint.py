@@ -184,6 +184,7 @@ def settled_checkpoint(
         )
     ):
         return None
+
     checkpoint = _read(record)
     if not checkpoint.is_settled(cluster.clock.now(), within):
         return None
@@ -191,6 +192,7 @@ def settled_checkpoint(
         _, changes = cluster.client.changes(checkpoint.revision, reads=reads)
     except Expired:
         return None  # the index was rebuilt
+
     if all(change.key.resource in UNWATCHED for change in changes):
         return checkpoint
     return None

@@ -389,6 +389,7 @@ class Contention:
                 wait.level + 1,
                 now,
             )
+
         if wait.until <= now:
             wait = wait._replace(until=later(now, wait.seconds))
         self._waits[place] = wait

@@ -109,6 +109,7 @@ class Recorder:
                 "count": 1,
                 "firstTimestamp": event["lastTimestamp"],
             }  # it was deleted, or is over
+
         store_event(transaction, event, now, self._ids)
         self._correlator.set_name(event)
 
@@ -130,6 +131,7 @@ def store_event(transaction: RequestTransaction, event: Object, now: datetime, i
         if transaction.get(key) is None:
             break
         nanoseconds += 1
+
     metadata |= {
         "creationTimestamp": format_time(now),
         "name": key.name,
@@ -176,6 +178,7 @@ class StoredEvents:
                 for event in transaction.list(EVENTS, namespace)
                 if (namespace, name_of(event).rpartition(".")[0]) not in self._taken
             ]
+
         if namespace not in self._unread:
             is_single = len(self._taken) < FOUND_SINGLY
             names: dict[str, list[str]] = {}
@@ -187,6 +190,7 @@ class StoredEvents:
                 self._unread[namespace] = names
         else:
             names = self._unread[namespace]
+
         self._taken.add((namespace, name))
         stored = (
             transaction.get(Key(EVENTS, namespace, stored_name))
@@ -316,10 +320,12 @@ class Correlator:
             similar for similar, record in self._similar.items() if _is_over(record, now)
         ]:
             del self._similar[similar]
+
         for subject in [
             key for key, allowance in self._allowances.items() if allowance.tokens_at(now) >= BURST
         ]:
             del self._allowances[subject]
+
         counts = {
             **self._counts,
             **{key: (log.times, log.last) for key, log in self._logs.items() if log.is_behind},

@@ -174,6 +174,7 @@ class Index(Generic[ObjectT, Value]):
                 self._groups.setdefault(group, {})[key] = value
                 for accumulators in self._accumulators:
                     accumulators.replace(group, None, value)
+
         for accumulators in self._accumulators:
             accumulators.keep_only(self._groups)
 
@@ -475,6 +476,7 @@ class Informers:
                 by_link.setdefault((query.link, query.resource, query.namespace), []).append(
                     query.value
                 )
+
         for (link, resource, namespace), values in by_link.items():
             assert self._view is not None
             if link:

@@ -103,10 +103,12 @@ class WorkQueue(Generic[K]):
             self._repeating.discard(key)
         elif key not in self._due:
             self._repeating.add(key)
+
         if key not in self._due or due < self._due[key][0]:
             self._order += 1
             self._due[key] = due, self._order
             heapq.heappush(self._delayed, (due, self._order, key))
+
         if key not in self._repeating:
             heapq.heappush(self._single, (*self._due[key], key))
         for heap in (self._delayed, self._single):
@@ -248,6 +250,7 @@ class WorkQueue(Generic[K]):
                 if count > (now - since).total_seconds()
             }
             self._most_handed_out = 2 * len(self._handed_out) + MOST_STALE
+
         return True
 
     def done(self, key: K) -> None:

@@ -55,6 +55,7 @@ def node_event(event: WatchEvent) -> ClusterEvent:
             "allocatable"
         ):
             actions.add(NODE_ALLOCATABLE)
+
     return ClusterEvent(frozenset(actions), old, new, event.key.name)
 
 
@@ -90,6 +91,7 @@ def _pod_actions(old: Pod | None, new: Pod | None) -> frozenset[str]:
         if new is not None and node_name(new):
             return frozenset({POD_ADD})
         return NO_ACTION
+
     if new is None:
         return frozenset({POD_DELETE})
     if node_name(new) and not node_name(old):
@@ -102,6 +104,7 @@ def _pod_actions(old: Pod | None, new: Pod | None) -> frozenset[str]:
         after = pod_requests(new)
         if any(name not in after or after[name] < amount for name, amount in before.items()):
             actions.add(POD_SCALE_DOWN)
+
     return frozenset(actions)
 
 

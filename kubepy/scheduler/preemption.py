@@ -65,6 +65,7 @@ def preempt(cycle: CycleState, diagnosis: Diagnosis) -> PostFilterResult:
         failed = Diagnosis(node_to_status, absent_nodes_status=NOT_HELPFUL)
         message = f"{NO_CLAIMS}, preemption: {fit_error_message(len(cache.nodes()), failed, '')}"
         return PostFilterResult(message, nominate=True)
+
     return PostFilterResult("", min(candidates, key=_preference), nominate=True)
 
 

@@ -95,6 +95,7 @@ class CycleState:
             status = trial.run_filter_plugins(trial_node)
             if status is not None:
                 return status
+
         return self.run_filter_plugins(node_info)
 
 
@@ -154,10 +155,12 @@ def run_pre_filter_plugins(
                 diagnosis.node_names = result.node_names
             else:
                 diagnosis.node_names = before & result.node_names
+
     if limiting:
         diagnosis.unschedulable_plugins = frozenset(limiting)
         reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(limiting))}]"
         diagnosis.absent_nodes_status = PluginStatus((reason,), False)
+
     return cycle, diagnosis
 
 
@@ -179,6 +182,7 @@ def find_nodes_that_fit_pod(
     else:
         nodes = cache.nodes()
         nodes = nodes[start:] + nodes[:start] if start else nodes
+
     if len(nodes) >= MIN_NODES_TO_MEMOIZE:
         cycle.memoize()
     num_nodes_to_find = num_feasible_nodes_to_find(len(nodes))
@@ -187,6 +191,7 @@ def find_nodes_that_fit_pod(
         run = cycle.run_filter_plugins_with_nominated_pods
     else:
         run = cycle.run_filter_plugins
+
     for node_info in nodes:
         status = run(node_info)
         if status is not None:
@@ -195,6 +200,7 @@ def find_nodes_that_fit_pod(
         feasible.append(node_info)
         if len(feasible) == num_nodes_to_find:
             break
+
     diagnosis.unschedulable_plugins |= {
         status.plugin for status in diagnosis.node_to_status.values()
     }
@@ -226,6 +232,7 @@ def fit_error_message(number: int, diagnosis: Diagnosis, post_filter: str) -> st
             message += (
                 f" {', '.join(sorted(f'{count} {reason}' for reason, count in counts.items()))}."
             )
+
     if post_filter:
         return f"{message} {post_filter}"
     return message

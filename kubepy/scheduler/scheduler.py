@@ -178,6 +178,7 @@ class Scheduler:
             # This pod, of a DaemonSet, cannot run on the other pod's node anyway: what happened
             # there does not matter.
             plugins = [plugin for plugin in plugins if not plugin.looks_at_node_only]
+
         if not plugins or event.unknown:
             return bool(plugins)
         info = pod_info(pod)
@@ -206,6 +207,7 @@ class Scheduler:
                 key, pod, Diagnosis(), PostFilterResult(NO_NODES, nominate=True)
             )
             return
+
         info = PodInfo(key, pod)
         assumed = handle.cache.forget(key, pod)
         result = find_nodes_that_fit_pod(
@@ -218,6 +220,7 @@ class Scheduler:
             )
             self._bind(result, assumed_node or select_host(info, result.feasible, handle))
             return
+
         post_filter = preempt(result.cycle, result.diagnosis)
         message = fit_error_message(number, result.diagnosis, post_filter.message)
         self._handle_scheduling_failure(
@@ -247,6 +250,7 @@ class Scheduler:
             self._handle().cache.assume(key, pod.pod, node_info.name)
             self._bind_volumes(key, volumes, node_info.name)
             return
+
         try:
             self._client.bind(key.name, node_info.name, namespace=key.namespace)
         except (Conflict, NotFound):
@@ -256,6 +260,7 @@ class Scheduler:
                 pod.pod, f'running Bind plugin "DefaultBinder": {error}', "SchedulerError", None
             )
             raise
+
         message = f"Successfully assigned {key.namespace}/{key.name} to {node_info.name}"
         self._recorder.event(pod.pod, "Normal", "Scheduled", "Binding", message)
 
@@ -341,6 +346,7 @@ class Scheduler:
             self._pod_client.delete(victim.pod)
         except NotFound:
             return
+
         note = f"Preempted by pod {uid_of(preemptor.pod)} on node {node}"
         self._recorder.event(
             victim.pod, "Normal", "Preempted", "Preempting", note, related=preemptor.pod

@@ -181,6 +181,7 @@ def spread_scores(pod: PodInfo, nodes: Nodes, handle: Handle) -> Scores | None:
         constraints = constraints_of(pod, SCHEDULE_ANYWAY)
     else:
         constraints = _default_constraints(pod, nodes, handle)
+
     if not constraints:
         return None
     counted = [
@@ -218,6 +219,7 @@ def _constraint_scores(
         domains = _count_by_domain(pod, constraint, nodes, handle, required)
         size = len(domains)
         counts = [domains[node_info.labels.get(key, "")] for node_info in nodes]
+
     weight = math.log(size + 2)
     least = constraint.max_skew - 1
     return [
@@ -259,10 +261,12 @@ def _count_by_domain(
             if has_all_keys(node_info.labels, required)
             and constraint.includes(pod, node_info.node or {})
         ]
+
     for node_info, count in zip(counted, _count_like_pods(pod, constraint, counted), strict=True):
         domain = node_info.labels.get(key, "")
         if domain in domains:
             domains[domain] += count
+
     return domains
 
 
@@ -332,6 +336,7 @@ def pod_affinity_scores(pod: PodInfo, nodes: Nodes, handle: Handle) -> Scores | 
                 (other.terms.preferred_anti_affinity, -1),
             ):
                 _score_terms(terms, sign, pod, labels, handle, topology)
+
     if not topology:
         return None
     scores = [

@@ -220,6 +220,7 @@ class _Checker(NodeVisitor[Variables, Type]):
             selected = DYN
         else:
             selected = self._fail(node.at, f"type '{holder}' does not support field selection")
+
         if node.test:
             return BOOL
         if is_optional:
@@ -242,6 +243,7 @@ class _Checker(NodeVisitor[Variables, Type]):
                 return self._conditional(node, args)
             case "_[_]" | "_[?_]":
                 return self._index(node, args)
+
         name = node.function
         is_member = False
         if node.target is not None:
@@ -251,6 +253,7 @@ class _Checker(NodeVisitor[Variables, Type]):
             else:
                 args = [self.visit(node.target, scope), *args]
                 is_member = True
+
         return self._resolve(node, name, args, is_member)
 
     def _resolve(self, node: CallExpr, name: str, args: list[Type], is_member: bool) -> Type:
@@ -271,6 +274,7 @@ class _Checker(NodeVisitor[Variables, Type]):
             return self._fail(
                 node.at, f"found no matching overload for '{name}' applied to '{applied}'"
             )
+
         if all(result == results[0] for result in results):
             return results[0]
         return DYN
@@ -309,6 +313,7 @@ class _Checker(NodeVisitor[Variables, Type]):
             return self._fail(
                 node.at, f"found no matching overload for '{node.function}' applied to '{shown}'"
             )
+
         if is_optional:
             return optional_of(element)
         return element
@@ -326,6 +331,7 @@ class _Checker(NodeVisitor[Variables, Type]):
             if node.name == "optFlatMap":
                 return bodies[0]
             return optional_of(bodies[0])
+
         if node.name != "sortBy":
             self._all_bool(node.body, bodies[:-1] if node.name in MAPPING else bodies)
         if node.name in ("all", "exists", "exists_one", "existsOne"):
@@ -347,16 +353,19 @@ class _Checker(NodeVisitor[Variables, Type]):
             if two:
                 return [INT, over.params[0]]
             return [over.params[0]]
+
         if over.name == "map" and over.params:
             if two:
                 return list(over.params)
             return [over.params[0]]
+
         if over != DYN:
             self._fail(
                 node.range.at,
                 f"expression of type '{over}' cannot be range of a comprehension (must be list, "
                 "map, or dynamic)",
             )
+
         return [DYN] * len(node.variables)
 
 
@@ -378,6 +387,7 @@ def _literal_problem(call: CallExpr) -> tuple[int, str] | None:
                 compile_go(text)
     except (CelError, GoRegexError):
         return arg.at, f"invalid {call.function} argument"
+
     return None
 
 
@@ -408,12 +418,14 @@ def assignable(target: Type, source: Type, bindings: Bindings) -> bool:
             bindings[target.name] = source
             return True
         return assignable(bound, source, bindings) or assignable(source, bound, bindings)
+
     if DYN in (target, source) or source.is_parameter:
         return True
     if NULL in (target, source):
         return (target.name in _NULLABLE or target.fields is not None) and (
             source.name in _NULLABLE or source.fields is not None
         )
+
     if target.fields is not None or source.fields is not None:
         return target.fields is source.fields
     return target.name == source.name and all(

@@ -243,6 +243,7 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
                 return self._index(node, *args)
             case "dyn":
                 return self._result(args[0].cost.plus(_ONE), node, args[0].size, args[0].entry)
+
         name, overloads = (
             (node.function, []) if resolved is None else (resolved.name, resolved.overloads)
         )
@@ -320,6 +321,7 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
                 type = next(iter(self._type(node).params), DYN)
                 size = self._size(local.shape, type, local.size) or ANY_SIZE
             entry = EntrySizes(_ONE, Range(0, size.most), is_list=True)
+
         return self._result(cost, node, over.any_size, entry)
 
     def _variables(self, node: Macro, over: Estimate) -> dict[str, Local]:
@@ -397,6 +399,7 @@ def _loop(node: Macro, bodies: Sequence[Range]) -> _Loop:
         case _:
             added = fixed(LIST_COST + 2).plus(last)
             base = LIST_COST
+
     step = added if len(bodies) == 1 else first.plus(added.union(_ONE))
     return _Loop(fixed(base + 1), step)
 
@@ -467,6 +470,7 @@ def _function(name: str, overload: Overload, args: Sequence[Estimate]) -> _CallE
             return _CallEstimate(cost.plus(sizes[1].scaled(STRING_FACTOR)) if is_text else cost)
         case "validate":
             return _CallEstimate(sizes[1].scaled(STRING_FACTOR).scaled(128 * REGEX_FACTOR))
+
     return _text_call(name, kind, args, sizes)
 
 
@@ -489,6 +493,7 @@ def _text_call(
             return _CallEstimate(size.scaled(2 * STRING_FACTOR), Range(0, most))
         case "replace":
             return _CallEstimate(size.scaled(2 * STRING_FACTOR), replaced_size(*sizes[:3]))
+
     return _CallEstimate(_ONE)
 
 

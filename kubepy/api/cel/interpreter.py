@@ -147,6 +147,7 @@ def _selected(node: Select, scope: Scope, tracker: CostTracker, base: int) -> An
         and name.partition(".")[0] not in scope
     ):
         return CelType(name)
+
     value = _operand(node.operand, scope, tracker, 0 if node.test else base)
     is_optional = node.optional
     if isinstance(value, OptionalValue):
@@ -156,6 +157,7 @@ def _selected(node: Select, scope: Scope, tracker: CostTracker, base: int) -> An
             return NONE
         is_optional = True
         value = value.value
+
     tracker.cost += 1
     if node.test:
         return has_field(value, node.field)
@@ -199,12 +201,14 @@ def _called(node: CallExpr, scope: Scope, tracker: CostTracker, base: int) -> An
             )
         else:
             is_member = True
+
     try:
         nodes = (target, *node.args) if is_member and target is not None else node.args
         args = [_HANDLERS[type(arg)](arg, scope, tracker, 1) for arg in nodes]
     except CelError:
         tracker.cost += 1  # a call whose argument fails counts as well
         raise
+
     cost = CALL_COSTS.get(name)
     tracker.cost += 1 if cost is None else cost(args)
     if tracker.cost > tracker.limit:
@@ -253,6 +257,7 @@ def _indexed(node: CallExpr, scope: Scope, tracker: CostTracker, base: int) -> A
         if not value.has_value:
             return NONE
         value = value.value
+
     tracker.cost += 1
     if not is_optional:
         return call("_[_]", [value, index])
@@ -338,6 +343,7 @@ def _folded(node: Macro, scope: Scope, tracker: CostTracker, base: int) -> Any:
                 inner[name]: _run(node.body[-1], inner, tracker)
                 for inner in _mapping(node, over, scope, tracker, 3)
             }
+
     return [
         _run(node.body[-1], inner, tracker)
         for inner in _mapping(node, over, scope, tracker, _appending(node))
@@ -436,6 +442,7 @@ def _quantified(
             raise
         except CelError as error:
             failure = failure or error
+
     if failure is not None:
         raise failure
     return not decisive
@@ -508,6 +515,7 @@ def optimized(node: Node) -> Node:
             if is_constant:
                 return _evaluated(map_node)
             return map_node
+
     return node
 
 

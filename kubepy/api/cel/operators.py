@@ -45,6 +45,7 @@ def equal(left: Any, right: Any) -> bool:
         return len(left) == len(right) and all(
             any(equal(item, other) for other in right) for item in left
         )
+
     if isinstance(left, list):
         return len(left) == len(right) and all(map(equal, left, right))
     if isinstance(left, dict):
@@ -339,6 +340,7 @@ def to_string(value: Any) -> str:
         if value:
             return "true"
         return "false"
+
     if isinstance(value, float):
         return format_float(value)
     if isinstance(value, bytes):
@@ -346,6 +348,7 @@ def to_string(value: Any) -> str:
             return value.decode()
         except UnicodeDecodeError:
             raise CelError("invalid UTF-8 in bytes, cannot convert to string") from None
+
     if isinstance(value, datetime):
         return times.format_timestamp(value)
     if isinstance(value, Duration):

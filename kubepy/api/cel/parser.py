@@ -143,6 +143,7 @@ def tokens(text: str) -> Iterator[Token]:
                 yield Token("ident", lexeme[0][1:-1], start)
             case kind:
                 yield Token(kind or "", lexeme[0], start)
+
     yield Token("end", "<EOF>", at)
 
 
@@ -167,6 +168,7 @@ def _string(text: str, literal: re.Match[str]) -> tuple[str | bytes, int]:
             message = f"Syntax error: token recognition error at: '{text[literal.start() : end]}'"
             raise CelSyntaxError(message, literal.start())
         end += 2 if text[end] == "\\" and "r" not in prefix else 1
+
     content = text[start:end]
     after = end + len(quote)
     if "r" in prefix:
@@ -196,6 +198,7 @@ def _unescaped(content: str, at: int, *, is_bytes: bool) -> str:
         else:
             parts.append(chr(int(escape[2] or escape[3] or escape[4] or escape[5], 16)))
         position = escape.end()
+
     return "".join(parts)
 
 
@@ -297,6 +300,7 @@ class _Parser:
             if is_negated:
                 return CallExpr("!_", None, (operand,), operator.at)
             return operand
+
         if operator := self._take("-"):
             if self._count("-") % 2 == 1:
                 return self._unary()
@@ -306,6 +310,7 @@ class _Parser:
                 )
                 return self._member()
             return CallExpr("-_", None, (self._unary(),), operator.at)
+
         return self._member()
 
     def _count(self, operator: str) -> int:
@@ -338,6 +343,7 @@ class _Parser:
                 member = self._called(field, member, self._arguments(")"), opening.at)
             else:
                 member = Select(member, field, operator.at, optional=is_optional)
+
         return member
 
     def _arguments(self, closing: str) -> tuple[Node, ...]:
@@ -375,10 +381,12 @@ class _Parser:
             if type(value) is Uint and value > 2 * INT_MAX + 1:
                 raise CelSyntaxError("invalid uint literal", token.at)
             return Literal(value, token.at)
+
         if self._take("("):
             inner = self._expression()
             self._expect(")")
             return inner
+
         if self._take("["):
             return self._list(token.at)
         if self._take("{"):
@@ -392,6 +400,7 @@ class _Parser:
                 "NUM_UINT, STRING, "
                 "BYTES, IDENTIFIER}"
             )
+
         name = str(self._advance().value)
         if name in _RESERVED:
             raise CelSyntaxError(f"reserved identifier: {name}", token.at)

@@ -132,6 +132,7 @@ def _semver_error(text: str) -> str:
         if text:
             return "No Major.Minor.Patch elements found"
         return "Version string empty"
+
     for name, part in zip(
         ("major", "minor", "patch"), (*parts[:2], re.split("[-+]", parts[2])[0]), strict=True
     ):
@@ -141,6 +142,7 @@ def _semver_error(text: str) -> str:
             return f"{name.title()} number must not contain leading zeroes {quote(part)}"
         if int_or_none(part) is None:
             return str(number_error(part, "ParseUint", "value out of range"))
+
     return f"Invalid character(s) found in prerelease {quote(parts[2].partition('-')[2])}"
 
 

@@ -88,6 +88,7 @@ def compile_rule(
         expression = compile_expression(source["rule"], variables)
     except CompileError as error:
         return RuleProblem("rule", f"compilation failed: {error}")
+
     if expression.type not in (BOOL, DYN):
         return RuleProblem("rule", "cel expression must evaluate to a bool")
     message = None
@@ -100,6 +101,7 @@ def compile_rule(
             )
         if message.type not in (STRING, DYN):
             return RuleProblem("messageExpression", "messageExpression must evaluate to a string")
+
     return ValidationRule(source, expression, message)
 
 
@@ -248,6 +250,7 @@ def _refuse(
             f"{quote(rule.source['messageExpression'])}"
         )
         raise _Stopped(*[invalid_value(place.path, kind, reason)] if is_reported else ()) from None
+
     if not is_reported:
         return
     match rule.source.get("reason"):

@@ -136,6 +136,7 @@ def type_of_schema(schema: Schema, *, is_root: bool = False) -> Type | None:
             return DOUBLE
         case "boolean":
             return BOOL
+
     return None
 
 
@@ -161,6 +162,7 @@ def value_of(value: Any, schema: Schema, *, is_root: bool = False) -> Any:
                 )
                 return map_list
         return items
+
     if isinstance(value, str):
         return _text(value, schema.get("format", ""))
     if schema.get("type") == "number":
@@ -206,4 +208,5 @@ def _text(value: str, name: str) -> Any:
             return datetime(day.year, day.month, day.day, tzinfo=UTC)
         case "datetime":
             return parse_timestamp(value)
+
     return value

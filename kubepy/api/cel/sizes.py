@@ -57,6 +57,7 @@ def shape_of(schema: Schema, *, is_root: bool = False) -> Shape | None:
             return _text(schema)
         case str(kind) if kind in _SCALARS:
             return Shape(least=_SCALARS[kind])
+
     return None
 
 
@@ -72,6 +73,7 @@ def _object(schema: Schema, is_root: bool) -> Shape | None:
             key=_KEY,
             item=value,
         )
+
     required = nested_list(schema, "required")
     fields: dict[str, Shape] = {}
     least = 2
@@ -83,6 +85,7 @@ def _object(schema: Schema, is_root: bool) -> Shape | None:
             fields[spelled] = shape
         if name in required and field.get("default") is None:
             least += len(name.encode()) + shape.least + 4
+
     return Shape(least=least, fields=fields)
 
 

@@ -135,6 +135,7 @@ def _format(pattern: str, args: list[Any]) -> str:
             raise CelError(f"index {used} out of range")
         parts.append(_formatted(verb, precision, args[used]))
         used += 1
+
     return "".join([*parts, rest])
 
 
@@ -184,6 +185,7 @@ def _formatted(verb: str, precision: int, value: Any) -> str:
             if verb == "X":
                 return digits.upper()
             return digits
+
     raise CelError(f"error during formatting: unrecognized formatting clause {quote(verb)}")
 
 

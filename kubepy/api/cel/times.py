@@ -73,6 +73,7 @@ def parse_duration(text: str) -> Duration:
             fraction
         )
         at = part.end()
+
     if (at < len(rest) or not rest) and rest != "0":
         raise CelError("type conversion error from 'string' to 'google.protobuf.Duration'")
     if not INT_MIN <= total <= INT_MAX:

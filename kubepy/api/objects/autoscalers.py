@@ -85,6 +85,7 @@ def to_v1(obj: AnyObject) -> Object:
             and nested_map(resource, "target").get("averageUtilization") is not None
         ):
             cpu = metric
+
     if cpu is not None:
         spec[_UTILIZATION] = cpu["resource"]["target"]["averageUtilization"]
     if others := [_metric_to_v1(metric) for metric in metrics if metric is not cpu]:
@@ -98,10 +99,12 @@ def to_v1(obj: AnyObject) -> Object:
         utilization = nested_map(resource, "current").get("averageUtilization")
         if resource.get("name") == "cpu" and utilization is not None:
             status["currentCPUUtilizationPercentage"] = utilization
+
     if current:
         annotations[CURRENT_METRICS] = to_json(
             [_metric_status_to_v1(metric) for metric in current], sort_keys=False
         )
+
     if conditions:
         fields = ("type", "status", "lastTransitionTime", "reason", "message")
         annotations[CONDITIONS] = to_json(
@@ -111,6 +114,7 @@ def to_v1(obj: AnyObject) -> Object:
             ],
             sort_keys=False,
         )
+
     return {
         **obj,
         "apiVersion": V1,

@@ -64,6 +64,7 @@ def _normalized_name_problem(image: str) -> str:
         if is_image_reference(name.lower()):
             return "repository name must be lowercase"
         return "invalid reference format"
+
     if len(match["path"]) > MAX_PATH_LENGTH:
         return f"repository name must not be more than {MAX_PATH_LENGTH} characters"
     if match["algorithm"]:
@@ -86,6 +87,7 @@ def _split_domain(name: str) -> tuple[str, str]:
     else:
         domain = DEFAULT_DOMAIN
         remainder = name
+
     if domain == DEFAULT_DOMAIN and "/" not in remainder:
         remainder = OFFICIAL + remainder
     return domain, remainder

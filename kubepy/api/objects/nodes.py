@@ -180,6 +180,7 @@ def _requirement_matches(requirement: AnyObject, labels: Mapping[str, str]) -> b
             return (order := _order(value, values)) is not None and order > 0
         case "Lt":
             return (order := _order(value, values)) is not None and order < 0
+
     return False
 
 

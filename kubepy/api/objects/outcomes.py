@@ -115,6 +115,7 @@ def parse_outcomes(annotation: str, text: str) -> OutcomeSequence:
         if name not in RECOVERABLE:
             raise AnnotationError(annotation, text, NOT_RECOVERABLE)
         before.append((name, count))
+
     name, times, _ = last.partition("*")
     _check_known(name.strip())
     if times:
@@ -124,6 +125,7 @@ def parse_outcomes(annotation: str, text: str) -> OutcomeSequence:
         raise AnnotationError(
             annotation, text, "a pod that has been started is not pending any more"
         )
+
     of_init = [
         name in (INIT_CRASH_LOOP, INIT_FAILED) for name in (*(name for name, _ in before), name)
     ]

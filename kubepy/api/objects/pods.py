@@ -233,6 +233,7 @@ def qos_class(pod: AnyObject) -> str:
             for field in ("containers", "initContainers")
             for container in spec.get(field) or ()
         ]
+
     if not any(holder.get("resources") for holder in holders):
         return "BestEffort"
     requests: Amounts = {}
@@ -244,6 +245,7 @@ def qos_class(pod: AnyObject) -> str:
         guaranteed = guaranteed and len(own) == len(QOS_RESOURCES)
         requests = _sum(requests, _positive(resources.get("requests")))
         limits = _sum(limits, own)
+
     if not requests and not limits:
         return "BestEffort"
     if guaranteed and requests == limits:
@@ -283,6 +285,7 @@ def aggregate(spec: AnyObject, field: str) -> Amounts:
             needed = dict(own)
             _add(needed, sidecars)
         _raise_to(largest, needed)
+
     _raise_to(total, largest)
     return dict(sorted(total.items()))
 

@@ -399,6 +399,7 @@ def _seccomp(pod: CheckedPod) -> Violation | None:
         return Violation(
             "seccompProfile", f"forbidden {_some('annotation', len(bad))} {', '.join(bad)}"
         )
+
     return None
 
 
@@ -522,6 +523,7 @@ def _runs_as_root(pod: CheckedPod) -> Violation | None:
         return Violation(
             "runAsNonRoot != true", f"{setters} must not set securityContext.runAsNonRoot=false"
         )
+
     silent = _containers_where(
         pod, lambda container: _context(container).get("runAsNonRoot") is None
     )

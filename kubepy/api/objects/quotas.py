@@ -70,6 +70,7 @@ def evaluator_for(resource: str) -> Evaluator:
                 _in_no_scope,
                 counts_updates=True,
             )
+
     names = (f"count/{resource}", *((resource,) if resource in _ALIASES else ()))
     return Evaluator(
         resource, names.__contains__, lambda obj, now: dict.fromkeys(names, ONE), _in_no_scope
@@ -268,6 +269,7 @@ def _pod_in_scope(requirement: AnyObject, pod: AnyObject) -> bool:
                 term.get("namespaces") or term.get("namespaceSelector") is not None
                 for term in terms
             )
+
     return False
 
 
@@ -306,12 +308,14 @@ def _claim_usage(claim: AnyObject, now: datetime) -> Amounts:
         usage["requests.storage"] = (
             storage if is_whole else Quantity.of(storage.value(), storage.format)
         )
+
     if storage_class := class_of(claim):
         usage |= {
             f"{storage_class}{_OF_CLASS}{name}": usage[name]
             for name in _CLAIM_NAMES
             if name in usage
         }
+
     return usage
 
 
@@ -347,6 +351,7 @@ def _service_usage(service: AnyObject, now: datetime) -> Amounts:
         usage["services.loadbalancers"] = ONE
         if spec.get("allocateLoadBalancerNodePorts") is False:
             ports = [port for port in ports if port.get("nodePort")]
+
     if kind in ("NodePort", "LoadBalancer"):
         usage["services.nodeports"] = Quantity.of(len(ports))
     return usage

@@ -53,6 +53,7 @@ def reconcile_role(existing: Object, expected: Object, *, removes: bool) -> Reco
         role["rules"] = new_rules
     elif missing:
         role["rules"] = [*old_rules, *missing]
+
     if aggregation is None:
         role.pop("aggregationRule", None)
     else:
@@ -63,6 +64,7 @@ def reconcile_role(existing: Object, expected: Object, *, removes: bool) -> Reco
             role["aggregationRule"] = aggregation
         elif missing_selectors:
             role["aggregationRule"] = {"clusterRoleSelectors": [*old, *missing_selectors]}
+
     return ReconcileResult(
         role, UPDATE if role != existing else "", missing, extra, _is_protected(existing)
     )
@@ -151,11 +153,13 @@ def covers(owner: AnyObject, part: AnyObject) -> bool:
         owned = owner.get(field) or ()
         if "*" not in owned and not set(part.get(field) or ()) <= set(owned):
             return False
+
     owned = nested_list(owner, "resources")
     for resource in nested_list(part, "resources"):
         _, slash, subresource = resource.partition("/")
         if not ("*" in owned or resource in owned or (slash and f"*/{subresource}" in owned)):
             return False
+
     owned = nested_list(owner, "resourceNames")
     names = nested_list(part, "resourceNames")
     if owned and not (names and set(names) <= set(owned)):

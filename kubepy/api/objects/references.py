@@ -126,6 +126,7 @@ def _of_environment(container: Object, path: str) -> Iterator[Reference]:
                     f"{path}.envFrom[{index}].{field}.name",
                     container["name"],
                 )
+
     for index, variable in enumerate(nested_list(container, "env")):
         for field, resource in (("configMapKeyRef", CONFIG_MAPS), ("secretKeyRef", SECRETS)):
             if (reference := nested_map(variable, "valueFrom").get(field)) is not None:

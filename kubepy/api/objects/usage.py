@@ -124,6 +124,7 @@ def container_usage(pod: AnyObject, now: datetime) -> dict[str, Usage]:
                 used[name][resource] = amount
     except AnnotationError:
         return {}
+
     return {name: usage for name, usage in used.items() if usage}
 
 
@@ -164,6 +165,7 @@ def divided_amounts(
         for index, name in enumerate(others):
             part = (share + (index < rest)) * unit
             amounts[name] = shared if len(others) == 1 else Quantity(part, shared.format)
+
     return amounts
 
 

@@ -305,6 +305,7 @@ def best_match(
             if node is None or reaches(volume, node):
                 return volume
             return None
+
     if reserved_only:
         return None
     fitting = [

@@ -69,6 +69,7 @@ def _check_operations(operations: Any) -> None:
             "Request entity too large: The allowed maximum operations in a JSON patch is "
             f"{MAX_JSON_PATCH_OPERATIONS}, got {len(operations)}"
         )
+
     for operation in operations or ():
         if not isinstance(operation, dict):
             raise _undecodable(operation, "handlers.jsonPatchOp")

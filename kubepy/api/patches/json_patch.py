@@ -87,6 +87,7 @@ class Patcher:
                 raise OperationError("replace operation value must be object or array")
             self.document = copy.deepcopy(operation["value"])
             return
+
         place = self._place(path, f"replace operation does not apply: doc is missing path: {path}")
         try:
             self._read(place)
@@ -94,6 +95,7 @@ class Patcher:
             raise OperationError(
                 f"replace operation does not apply: doc is missing key: {path}: {_MISSING}"
             ) from None
+
         # RFC 6902's replace wants a key that is there; add sets a map's key in any case, but would
         # insert into a list.
         kind = "add" if isinstance(place.container, dict) else "replace"
@@ -135,6 +137,7 @@ class Patcher:
                 f"{self._copied}"
                 f", exceeding the limit {self._copied_limit}"
             )
+
         path = _path(operation, "copy", _MISSING)
         place = self._place(path, f"{missing} destination path: {path}")
         with _context("error while adding value during copy"):
@@ -159,6 +162,7 @@ class Patcher:
                 pointer = [*pointer, place.pointer_part()]
             except OperationError:
                 container = None
+
         if not isinstance(container, dict | list):
             raise OperationError(f"{missing}: {_MISSING}")
         return _Place(container, pointer, parts[-1])

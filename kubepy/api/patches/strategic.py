@@ -56,6 +56,7 @@ def lookup(schema: Schema, key: str, of_list: bool) -> PatchMeta:
         return PatchMeta(
             below, others[0] if others else "", field.merge_key, "retainKeys" in strategies
         )
+
     name = schema.name
     in_v3 = f"unable to find api field {quote(key)}"
     if schema.values() is not None:
@@ -65,6 +66,7 @@ def lookup(schema: Schema, key: str, of_list: bool) -> PatchMeta:
             f'LookupPatchMetaError({name}): invalid type for {name}: got "map", expected "kind"',
             in_v3,
         )
+
     raise PatchError(
         f"unable to find api field in struct {schema.go_name} for the json field {quote(key)}",
         500,
@@ -93,6 +95,7 @@ def merge(original: Object, patch: Object, schema: Schema, applying: bool) -> Ob
         if patch[MARKER] == "delete":
             return {}
         raise _unknown_directive(patch)
+
     _retain_keys(original, patch, applying)
     _merge_ordered_lists(original, patch, schema, applying)
     for key, value in patch.items():
@@ -124,6 +127,7 @@ def merge(original: Object, patch: Object, schema: Schema, applying: bool) -> Ob
             original[key] = merge_lists(original[key], value, meta, applying)
         else:
             original[key] = value
+
     return original
 
 
@@ -195,6 +199,7 @@ def _retain_keys(original: Object, patch: Object, applying: bool) -> None:
                 "this may happen when calculating the 3-way diff patch"
             )
         return
+
     set_keys = [
         key
         for key, value in patch.items()
@@ -223,6 +228,7 @@ def merge_lists(original: List, patch: List, meta: PatchMeta, applying: bool) ->
         raise PatchError(
             f"cannot merge lists without merge key for {'struct' if meta.schema.name else kind}"
         )
+
     original, patch = _apply_element_directives(original, patch, key)
     merged = list(original)
     for element in patch:
@@ -234,6 +240,7 @@ def merge_lists(original: List, patch: List, meta: PatchMeta, applying: bool) ->
             merged[index] = merge(merged[index], element, meta.schema, applying)
         else:
             merged.append(element)
+
     return interleave(merged, patch, patch, original, key)
 
 
@@ -258,6 +265,7 @@ def _apply_element_directives(original: List, patch: List, merge_key: str) -> tu
             raise PatchError("merging lists cannot yet be specified in the patch")
         else:
             raise _unknown_directive(element)
+
     if replace:
         return (plain, [])
     return (original, plain)

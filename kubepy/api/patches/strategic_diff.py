@@ -90,16 +90,19 @@ def _diff_field(
         if old != new:
             patch[MARKER] = new
         return
+
     if plain_type(old) is not plain_type(new) or not isinstance(new, dict | list):
         if options.changes and not same(old, new):
             patch[key] = copy.deepcopy(new)
         return
+
     try:
         meta = lookup(schema, key, of_list=isinstance(new, list))
     except PatchError:
         if same(old, new):
             return
         raise
+
     below = options._replace(retain_keys=meta.retain_keys)
     if isinstance(new, list) and meta.strategy == "merge":
         lists = _diff_lists(old, new, meta, below)
@@ -162,6 +165,7 @@ def _diff_elements(old: List, new: List, meta: PatchMeta, options: DiffOptions) 
         else:
             removed = olds.pop(0)
             deletions += [{MARKER: "delete", key: removed[key]}] if options.deletions else []
+
     changed.sort(key=lambda element: index_of(new, element, key))
     return changed + deletions
 
@@ -247,6 +251,7 @@ def _lists_conflict(left: List, right: List, meta: PatchMeta) -> bool:
             other is not None and _values_conflict(element, other, below)
             for element, other in pairs
         )
+
     if len(left) != len(right):
         return True
     if not of_maps:

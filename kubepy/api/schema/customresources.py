@@ -36,6 +36,7 @@ def resources_of(definition: Object) -> Iterator[Resource]:
         for condition in nested_list(status, "conditions")
     ):
         return
+
     served = sorted(
         (version for version in nested_list(spec, "versions") if version.get("served")),
         key=lambda version: version_rank(version["name"]),

@@ -184,6 +184,7 @@ def define(name: str, api_versions: Collection[str]) -> Object:
             )
             for field, node in fields.items()
         }
+
     is_everywhere = name.startswith(META) and bool(api_versions)
     if kinds := [kind for kind in served_kinds(name) if not is_everywhere or kind in api_versions]:
         short_name = name.rpartition(".")[2]
@@ -191,6 +192,7 @@ def define(name: str, api_versions: Collection[str]) -> Object:
             {"group": group, "version": version, "kind": short_name}
             for group, _, version in sorted(kind.rpartition("/") for kind in kinds)
         ]
+
     if unions := extra["unions"].get(name):
         definition["x-kubernetes-unions"] = unions
     return definition
@@ -322,4 +324,5 @@ def v2_schema(node: Any) -> Any:
             schema[key] = v2_schema(value)
         elif key not in ("allOf", "oneOf", "anyOf", "not", "default", "nullable"):
             schema[key] = value
+
     return schema

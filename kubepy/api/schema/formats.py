@@ -72,6 +72,7 @@ def fits(name: str, value: str) -> bool:
             return len(value) <= 63 and re.fullmatch(_LABEL, value) is not None
         case "k8slongname":
             return len(value) <= 253 and re.fullmatch(rf"{_LABEL}(\.{_LABEL})*", value) is not None
+
     return True  # a password
 
 

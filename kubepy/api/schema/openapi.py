@@ -256,6 +256,7 @@ def _typed(type_: str, package: str) -> dict[str, Any]:
             "type": "object",
             "additionalProperties": _typed(type_[len("map[string]") :], package),
         }
+
     if type_ == "any":
         return {}
     name, _, format_ = type_.partition(":")
@@ -263,4 +264,5 @@ def _typed(type_: str, package: str) -> dict[str, Any]:
         if format_:
             return {"type": name, "format": format_}
         return {"type": name}
+
     return {"$ref": f"{_REFERENCE}{name if '.' in name else f'{package}.{name}'}"}

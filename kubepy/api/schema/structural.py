@@ -211,6 +211,7 @@ def find_field(schema: Schema, path: str, *, arrays: bool = True) -> FieldPath:
             place = _step(place, _next(tokens))
         else:
             raise ValueError(f"expected [ or . but got: {token}")
+
     return place
 
 

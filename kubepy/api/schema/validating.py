@@ -68,11 +68,13 @@ def _check_all(schema: Schema, value: Any, path: str, old: Any) -> Outcome:
         errors += _check_text(schema, value, path)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         errors += _check_number(schema, value, path)
+
     parts = Outcome([], 0)
     if isinstance(value, list):
         parts = _check_list(schema, value, path, old)
     elif isinstance(value, dict):
         parts = _check_map(schema, value, path, old)
+
     errors += (
         [*enum_errors, *parts.errors] if isinstance(value, dict) else [*parts.errors, *enum_errors]
     )
@@ -99,6 +101,7 @@ def _wrong_type(schema: Schema, value: Any, path: str) -> tuple[FieldError, ...]
         if expected and not schema.get("nullable"):
             return (_of_type(path, ",".join(expected), "null"),)
         return ()
+
     is_number = "number" in expected or "integer" in expected
     fits = actual in expected or (actual == "integer" and "number" in expected)
     if format_ and not isinstance(value, str | list) and not fits:
@@ -163,6 +166,7 @@ def _check_text(schema: Schema, value: str, path: str) -> list[FieldError]:
         errors.append(invalid_value(path, value, detail))
     elif (pattern := schema.get("pattern")) and (unmatched := _unmatched(pattern, value)):
         errors.append(invalid_value(path, value, f"{_in_body(path)} should match '{unmatched}'"))
+
     format_ = _format_of(schema)
     if formats.supports(format_) and not formats.fits(format_, value):
         errors.append(
@@ -170,6 +174,7 @@ def _check_text(schema: Schema, value: str, path: str) -> list[FieldError]:
                 path, value, f"{_in_body(path)} must be of type {format_}: {json.dumps(value)}"
             )
         )
+
     return errors
 
 
@@ -195,6 +200,7 @@ def _check_number(schema: Schema, value: float, path: str) -> Iterable[FieldErro
         fits = float(value).is_integer() and -(2**bits) <= value < 2**bits
     else:
         fits = expected != ("number",) or format_ != "float" or abs(value) <= MAX_FLOAT32
+
     if not fits:  # too large or too precise
         type_and_format = (
             f"{expected[0]} {f'with format {format_}' if format_ else '(default format)'}"
@@ -202,6 +208,7 @@ def _check_number(schema: Schema, value: float, path: str) -> Iterable[FieldErro
         yield invalid_value(
             NOWHERE, "", f"Checked value must be of type {type_and_format} in {path}"
         )
+
     low = schema.get("minimum")
     high = schema.get("maximum")
     step = schema.get("multipleOf")
@@ -209,6 +216,7 @@ def _check_number(schema: Schema, value: float, path: str) -> Iterable[FieldErro
         yield invalid_value(
             path, value, f"{_in_body(path)} should be a multiple of {_number(step)}"
         )
+
     if low is not None and (value <= low if schema.get("exclusiveMinimum") else value < low):
         word = "greater than" if schema.get("exclusiveMinimum") else "greater than or equal to"
         yield invalid_value(path, value, f"{_in_body(path)} should be {word} {_number(low)}")
@@ -235,6 +243,7 @@ def _check_list(schema: Schema, value: list[Any], path: str, old: Any) -> Outcom
         ]
     else:
         outcomes = []
+
     errors = [error for outcome in outcomes for error in outcome.errors]
     if len(value) < schema.get("minItems", 0):
         detail = f"{_in_body(path)} should have at least {schema['minItems']} items"
@@ -245,6 +254,7 @@ def _check_list(schema: Schema, value: list[Any], path: str, old: Any) -> Outcom
         len({json.dumps(item, sort_keys=True) for item in value}) < len(value)
     ):
         errors.append(invalid_value(path, "", f"{_in_body(path)} shouldn't contain duplicates"))
+
     return Outcome(errors, 1 + sum(outcome.checks for outcome in outcomes))
 
 
@@ -304,6 +314,7 @@ def _check_combined(schema: Schema, value: Any, path: str, old: Any) -> Outcome:
             errors.append(_composite(f"{quote(path)} must validate at least one schema (anyOf)"))
             errors += _nearest(outcomes).errors
         checks += _nearest(outcomes).checks
+
     if one_of := schema.get("oneOf"):
         outcomes = [_check(part, value, path, old) for part in one_of]
         valid = sum(not outcome.errors for outcome in outcomes)
@@ -314,6 +325,7 @@ def _check_combined(schema: Schema, value: Any, path: str, old: Any) -> Outcome:
             )
             errors += [] if valid else _nearest(outcomes).errors
         checks += _nearest(outcomes).checks
+
     if all_of := schema.get("allOf"):
         outcomes = [_check(part, value, path, old) for part in all_of]
         errors += [error for outcome in outcomes for error in outcome.errors]
@@ -321,10 +333,12 @@ def _check_combined(schema: Schema, value: Any, path: str, old: Any) -> Outcome:
             none = ". None validated" if failed == len(outcomes) else ""
             errors.append(_composite(f"{quote(path)} must validate all the schemas (allOf){none}"))
         checks += sum(outcome.checks for outcome in outcomes)
+
     if (forbidden := schema.get("not")) is not None and not _check(
         forbidden, value, path, old
     ).errors:
         errors.append(_composite(f"{quote(path)} must not validate the schema (not)"))
+
     return Outcome(errors, checks)
 
 

@@ -251,6 +251,7 @@ def _struct(type_name: str) -> Decoder:
             if value is not None:
                 raise mismatch(value, where, table.go_type(type_name))
             value = {}
+
         result: Object = {}
         for key, item in value.items():
             slot = slots.get(key)
@@ -265,6 +266,7 @@ def _struct(type_name: str) -> Decoder:
             decoded = lazy.decoder(item, (where, key, name), state)
             if not drop or (decoded if drop == DROP_EMPTY else decoded is not None):
                 result[key] = decoded
+
         for key, lazy in required:
             if key not in result:
                 result[key] = lazy.decoder(None, (where, key, name), state)

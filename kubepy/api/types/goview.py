@@ -31,6 +31,7 @@ def go_order(type_name: str, value: Any) -> Any:
         return [
             go_order(element, item) if isinstance(item, (dict, list)) else item for item in value
         ]
+
     if not isinstance(value, dict):
         return value
     name, fields = _map_form(type_name)
@@ -40,6 +41,7 @@ def go_order(type_name: str, value: Any) -> Any:
             for key, type_ in fields
             if key in value
         }
+
     if name.startswith("map["):
         inner = table.map_parts(name)[1]
         return {key: go_order(inner, value[key]) for key in sorted(value)}
@@ -94,17 +96,20 @@ def go_fields(type_name: str, value: Any) -> Any:
         if value is None:
             return None
         return go_fields(type_name[1:], value)
+
     if type_name == "[]byte":
         return value
     if type_name.startswith("[]"):
         if isinstance(value, list) and value:
             return [go_fields(type_name[2:], item) for item in value]
         return None
+
     if type_name.startswith("map["):
         inner = table.map_parts(type_name)[1]
         if value:
             return {key: go_fields(inner, value[key]) for key in sorted(value)}
         return None
+
     if type_name.startswith("meta/"):
         return _meta(type_name, value)
     if table.is_struct(type_name):
@@ -127,6 +132,7 @@ def _struct(type_name: str, value: dict[str, Any]) -> dict[str, Any]:
         names = {field.go: field.json for field in table.flat_fields(versioned)}
     else:
         names = {}
+
     value = _moved(type_name, value)
     shown: dict[str, Any] = {}
     for field in table.fields(type_name):
@@ -136,6 +142,7 @@ def _struct(type_name: str, value: dict[str, Any]) -> dict[str, Any]:
             shown |= _meta(field.type, nested_map(value, "metadata"))
         elif field.type != "meta/v1.TypeMeta":
             shown |= _struct(field.type, value)
+
     return shown
 
 

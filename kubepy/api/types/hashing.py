@@ -99,6 +99,7 @@ def _write(type_name: str, value: Any, parts: list[str], *, typed: bool = True) 
             parts.append(f"({table.go_type(type_name)})" if typed else "<*>")
             _write(type_name[1:], value, parts, typed=False)
         return
+
     if typed:
         parts.append(f"({table.go_type(type_name)})")
     if type_name in _SPECIAL:

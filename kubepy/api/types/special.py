@@ -208,6 +208,7 @@ def _parse(text: str, layout: _Layout) -> datetime:
         low, high, unit = _RANGES.get(name, (0, 0, ""))
         if unit and not low <= int(match[0][:2]) <= high:
             raise DecodeError(f"parsing time {quote_bytes(text)}: {unit} out of range")
+
     if rest:
         raise DecodeError(f"parsing time {quote_bytes(text)}: extra text: {quote_bytes(rest)}")
     seconds, _, fraction = parts["05"].replace(",", ".").partition(".")

@@ -86,10 +86,12 @@ class Schedule(NamedTuple):
             seconds = sum(float(number) * UNIT_SECONDS[unit] for number, unit in parts)
             seconds = -seconds if self.every.startswith("-") else seconds
             return later(moment.replace(microsecond=0), max(int(seconds), 1))
+
         if self.zone not in ("", "Local"):
             from zoneinfo import ZoneInfo
 
             zone = ZoneInfo(self.zone)
+
         local = (moment + timedelta(seconds=1)).replace(microsecond=0).astimezone(zone)
         last_year = local.year + YEARS_AHEAD
         while local.year <= last_year:
@@ -113,6 +115,7 @@ class Schedule(NamedTuple):
                     local = _later(local.replace(second=0), timedelta(minutes=1))
             else:
                 return local.astimezone(UTC)
+
         return None
 
 
@@ -134,6 +137,7 @@ def parse(text: str) -> Schedule:
         text = text.strip()
         if not is_time_zone(zone):
             raise CronError(printable(f"provided bad location {zone}: unknown time zone {zone}"))
+
     if text.startswith("@"):
         return _parse_descriptor(text)._replace(zone=zone)
     words = text.split()
@@ -141,6 +145,7 @@ def parse(text: str) -> Schedule:
         raise CronError(
             f"expected exactly {len(_FIELDS)} fields, found {len(words)}: [{' '.join(words)}]"
         )
+
     minutes, hours, days, months, weekdays = (
         frozenset(value for part in word.split(",") if part for value in _parse_range(part, field))
         for word, field in zip(words, _FIELDS, strict=True)
@@ -196,6 +201,7 @@ def _parse_range(text: str, field: _Field) -> range:
             raise CronError(f"too many hyphens: {text}")
         if rest:
             high = _parse_number(rest[0], field)
+
     if len(steps) > 1:
         raise CronError(f"too many slashes: {text}")
     step = _parse_int(steps[0]) if steps else 1

@@ -93,6 +93,7 @@ def format_value(value: Any) -> str:
         if value:
             return "true"
         return "false"
+
     if isinstance(value, dict):
         return "map[" + " ".join(f"{key}:{format_value(value[key])}" for key in sorted(value)) + "]"
     if isinstance(value, list):
@@ -150,6 +151,7 @@ def parse_duration(text: str) -> float:
             )
         total += float(number[0]) * UNITS[word]
         rest = rest[number.end() + len(word) :]
+
     if rest or not unsigned or total > MAX_DURATION:
         raise ValueError(f"time: invalid duration {quote_bytes(text)}")
     if text.startswith("-"):
@@ -310,6 +312,7 @@ class JSONLayout(dict[str, tuple[str, "JSONLayout"]]):
                 text += token + line
             else:
                 text += ": " if self._indent and token == ":" else token
+
         if len(self) >= _MAX_PIECES:  # numbers are parts of them
             self.clear()
         self[piece] = laid_out = text, layout_of(self._indent, depth)

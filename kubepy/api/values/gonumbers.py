@@ -87,6 +87,7 @@ def scaled_value(value: int | str | None, total: int, *, round_up: bool) -> int:
         raise ValueError(
             f"invalid value for IntOrString: invalid value {quote(value)}: {error}"
         ) from None
+
     if round_up:
         return -(-product // 100)
     return product // 100

@@ -115,6 +115,7 @@ def qualified_name(value: str) -> list[str]:
             dns1123_subdomain(parts[0], "bytes") if parts[0] else ["must be non-empty"]
         )
         problems = [f"prefix part {problem}" for problem in prefix_problems]
+
     name = parts[-1]
     if len(name) <= 63 and re.fullmatch(_KEY, name):
         return problems

@@ -164,6 +164,7 @@ def scan(text: str) -> ScannedQuantity:
         is_canonical = (
             (exponent - len(fraction)) % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
         )
+
     up = base ** max(exponent, 0)
     down = base ** max(-exponent, 0) * 10 ** len(fraction)
     nanos = -(-int(digits) * up * NANO // down)  # rounded up

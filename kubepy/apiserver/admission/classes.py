@@ -23,6 +23,7 @@ def set_default_ingress_class(attributes: Attributes) -> None:
         attributes.obj
     ):
         return
+
     defaults = [
         ingress_class
         for ingress_class in attributes.transaction.list(INGRESS_CLASSES)
@@ -76,6 +77,7 @@ def check_resize(attributes: Attributes) -> None:
         storage_class = attributes.transaction.get(Key(CLASSES, "", name))
     else:
         storage_class = None
+
     if storage_class is None or not storage_class.get("allowVolumeExpansion"):
         raise attributes.forbidden(
             "only dynamically provisioned pvc can be resized and the storageclass that "

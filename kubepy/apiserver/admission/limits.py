@@ -100,6 +100,7 @@ def _complaints(item: Object, requests: Amounts, limits: Amounts) -> Iterator[st
             requests.get(name),
             limits.get(name),
         )
+
     for name, enforced in sorted(amounts_under(item, "max").items()):
         rule = f"maximum {name} usage per {kind} is {enforced}"
         request = requests.get(name)
@@ -110,6 +111,7 @@ def _complaints(item: Object, requests: Amounts, limits: Amounts) -> Iterator[st
             yield f"{rule}, but limit is {limit}"
         elif request is not None and request > enforced:
             yield f"{rule}, but request is {request}"
+
     for name, enforced in sorted(amounts_under(item, "maxLimitRequestRatio").items()):
         rule = f"{name} max limit to request ratio per {kind} is {enforced}"
         request = requests.get(name)
@@ -149,6 +151,7 @@ def _claim_complaints(item: Object, claim: Object) -> Iterator[str]:
             requests.get(name),
             None,
         )
+
     for name, enforced in sorted(amounts_under(item, "max").items()):
         rule = f"maximum {name} usage per PersistentVolumeClaim is {enforced}"
         request = requests.get(name)

@@ -175,22 +175,26 @@ def _warnings_of_pods(attributes: Attributes, enforce: LevelVersion) -> Iterable
         if violations:
             reasons = ", ".join(violation.reason for violation in violations)
             names.setdefault(reasons, []).append(pod["metadata"]["name"])
+
     if len(pods) > MAX_PODS:
         yield (
             f"new PodSecurity enforce level only checked against the first {MAX_PODS} of "
             f"{len(pods)} existing pods"
         )
+
     if names:
         yield (
             f'existing pods in namespace "{attributes.name}" violate the new PodSecurity enforce '
             f"level "
             f'"{enforce}"'
         )
+
     texts = []
     for reasons, violators in names.items():
         others = len(violators) - 1
         more = f" (and {others} other {'pod' if others == 1 else 'pods'})" if others else ""
         texts.append(f"{min(violators)}{more}: {reasons}")
+
     yield from sorted(texts)
 
 

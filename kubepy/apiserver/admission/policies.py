@@ -75,6 +75,7 @@ def check_policies(attributes: Attributes) -> None:
             for message, reason in _decisions(policy, own, attributes):
                 denied.append(message)
                 reasons.append(reason)
+
     if denied:
         forbidden = attributes.forbidden(denied[0], [Cause("", denied[0])])
         raise ERRORS[reasons[0]](
@@ -123,12 +124,14 @@ def _matches(resources: Object, attributes: Attributes, *, needs_rules: bool = F
         or not object_matches(resources.get("objectSelector"), attributes)
     ):
         return False
+
     requested = attributes.scope.requested_resource
     if any(
         rule_matches(rule, attributes, requested)
         for rule in resources.get("excludeResourceRules") or ()
     ):
         return False
+
     rules = resources.get("resourceRules") or ()
     match_policy = resources.get("matchPolicy", "Equivalent")
     if rules or needs_rules:
@@ -151,11 +154,13 @@ def _params(
         raise ConfigurationError(
             f"paramKind kind `{kind.get('apiVersion')}, Kind={kind.get('kind')}` not known"
         )
+
     namespace = (reference.get("namespace") or attributes.namespace) if resource.namespaced else ""
     if resource.namespaced and not namespace:
         raise ConfigurationError(
             "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
         )
+
     if name := reference.get("name"):
         named = attributes.transaction.get(Key(resource.key, namespace, name))
         params: list[Object | None] = [] if named is None else [named]
@@ -165,10 +170,12 @@ def _params(
             resource.key, namespace if resource.namespaced else None
         )
         params = [obj for obj in objects if selector.matches(labels_of(obj))]
+
     if not params and reference.get("parameterNotFoundAction") == "Deny":
         raise ConfigurationError(
             "no params found for policy binding with `Deny` parameterNotFoundAction"
         )
+
     return params
 
 
@@ -239,6 +246,7 @@ def _evaluate(spec: Object, param: Object | None, attributes: Attributes) -> lis
         decisions = [Decision(OUT_OF_BUDGET, is_error=True)]
     else:
         decisions = _with_messages(spec, decisions, _Evaluation(spec, scope, budget))
+
     if spec.get("failurePolicy", "Fail") == "Fail":
         return decisions
     return [decision for decision in decisions if not decision.is_error]
@@ -292,6 +300,7 @@ def _with_messages(
         failed = {decision.position: decision for decision in decisions if decision.is_error}
         ended = Decision(f"failed messageExpression: {OUT_OF_BUDGET}", is_error=True)
         return [failed.get(index, ended) for index in range(len(validations))]
+
     return [
         decision
         if decision.is_error

@@ -49,6 +49,7 @@ def charge(attributes: Attributes) -> list[Charge]:
                 {name: used for name, used in usage.items() if not used.is_zero()},
             )
         )
+
     return [charge for charge in charges if charge is not None]
 
 

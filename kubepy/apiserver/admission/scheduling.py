@@ -141,6 +141,7 @@ def apply_runtime_class(attributes: Attributes) -> None:
             )
         if fixed:
             spec["overhead"] = dict(fixed)
+
     if (scheduling := runtime_class.get("scheduling")) is not None:
         _select_nodes(attributes, scheduling.get("nodeSelector") or {})
         tolerations = spec.get("tolerations") or []

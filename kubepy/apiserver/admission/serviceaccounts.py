@@ -56,10 +56,12 @@ def check_service_account(attributes: Attributes) -> None:
         if problem := mirror_problem(pod["spec"]):
             raise attributes.forbidden(problem)
         return
+
     if not pod["spec"].get("serviceAccountName"):
         namespace = attributes.namespace
         name = pod["metadata"].get("name", "")
         raise attributes.forbidden(f"no service account specified for pod {namespace}/{name}")
+
     account = _account_of(attributes)
     if annotations_of(account).get(ENFORCE_MOUNTABLE_SECRETS) not in TRUE:
         return
@@ -90,11 +92,13 @@ def _account_of(attributes: Attributes) -> Object:
                 "uid": attributes.context.ids.uid(*key, revision=attributes.transaction.revision),
             }
             account = attributes.transaction.create(key, account)
+
     if account is None:
         raise attributes.forbidden(
             f"error looking up service account {namespace}/{name}: "
             f'serviceaccount "{name}" not found'
         )
+
     return account
 
 
@@ -120,6 +124,7 @@ def mount_token(attributes: Attributes, spec: Object) -> None:
                 {"mountPath": TOKEN_MOUNT_PATH, "name": name, "readOnly": True},
             ]
             is_mounted = True
+
     if is_mounted and present is None:
         spec["volumes"] = [*volumes, {"name": name, "projected": token_volume_source()}]
 
@@ -162,6 +167,7 @@ def mirror_problem(spec: Object) -> str:
         or any(_secrets_of_environment(container) for container in containers)
     ):
         return "a mirror pod may not reference secrets"
+
     if any("serviceAccountToken" in source for source in sources):
         return "a mirror pod may not use ServiceAccountToken volume projections"
     return ""
@@ -192,6 +198,7 @@ def secret_problem(spec: Object, account: Object, *, is_ephemeral: bool) -> str:
                 f"{name} does not "
                 "reference that secret"
             )
+
     pull_secrets = _names(account.get("imagePullSecrets"))
     for index, reference in enumerate([] if is_ephemeral else spec.get("imagePullSecrets") or ()):
         if reference.get("name", "") not in pull_secrets:
@@ -200,6 +207,7 @@ def secret_problem(spec: Object, account: Object, *, is_ephemeral: bool) -> str:
                 f"because service "
                 f"account {name} does not reference that imagePullSecret"
             )
+
     return ""
 
 

@@ -119,6 +119,7 @@ def _invocation(hook: Hook, attributes: Attributes) -> Invocation | None:
         spec.get("objectSelector"), attributes
     ):
         return None
+
     resource = matched_resource(
         spec.get("rules") or (), attributes, spec.get("matchPolicy") or "Equivalent"
     )
@@ -134,6 +135,7 @@ def _invocation(hook: Hook, attributes: Attributes) -> Invocation | None:
             if hook.ignores_failure:
                 return None
             raise errors.forbidden(attributes.resource.key, attributes.name, str(error)) from None
+
     return Invocation(hook, resource)
 
 
@@ -198,6 +200,7 @@ def _mutate(hook: Hook, attributes: Attributes, state: _Reinvocation) -> None:
         if not hook.ignores_failure:
             raise _failed_calling(hook, error) from None
         review = Review(None, [])
+
     if (
         review.denial is None
         and review.patch
@@ -205,6 +208,7 @@ def _mutate(hook: Hook, attributes: Attributes, state: _Reinvocation) -> None:
     ):
         state.require()
         state.is_needed = True
+
     state.add(hook)
     if review.denial is not None:
         raise review.denial
@@ -221,6 +225,7 @@ def apply_patch(
             f"admission webhook {quote(hook.name)} attempted to modify the object, which is "
             "not supported for this operation"
         )
+
     patcher = Patcher(clone(seen.obj), MAX_COPIED_BYTES)
     server = attributes.server
     strategy = server.strategy(attributes.body or resource)
@@ -234,12 +239,14 @@ def apply_patch(
         changed = strategy.decode(patcher.document).object
     except (OperationError, DecodeError) as error:
         raise errors.internal_error(str(error)) from None
+
     changed.setdefault("metadata", {})
     strategy.default(changed)
     if attributes.body is None and attributes.resource.custom:
         [changed] = server.in_version(
             attributes.resource, [changed], attributes.transaction.get, attributes.context
         )
+
     obj = attributes.obj
     restore(changed["metadata"], obj["metadata"], "managedFields")
     if changed == obj:
@@ -272,6 +279,7 @@ def validate(attributes: Attributes) -> None:
             calls.append((invocation, _in_version(attributes, invocation.resource)))
         except errors.BadRequest as error:
             refusals.append(error)
+
     for (invocation, _), answer in zip(calls, _answers(calls, attributes), strict=True):
         try:
             if (
@@ -281,6 +289,7 @@ def validate(attributes: Attributes) -> None:
         except CallingError as error:
             if not invocation.hook.ignores_failure:
                 refusals.append(_failed_calling(invocation.hook, error))
+
     if refusals:
         raise refusals[0]
 
@@ -352,6 +361,7 @@ def _answers(
                 hook.uid, endpoint, timeout, f"{REVIEW_GROUP}/{version}", REVIEW_KIND, request
             )
         )
+
     return server.webhooks.answers(calls, attributes.context)
 
 
@@ -385,6 +395,7 @@ def operation_options(attributes: Attributes) -> Object:
                 "fieldValidation": request.write_options.field_validation,
             }
         return options
+
     deletion = request.delete_options
     preconditions = {"uid": deletion.uid, "resourceVersion": deletion.resource_version}
     optional = {
@@ -414,12 +425,14 @@ def _read(hook: Hook, answer: Answer, attributes: Attributes, *, mutating: bool)
             check_v1_response(response, answer, version, mutating=mutating)
     except ValueError as error:
         raise CallingError(f"received invalid webhook response: {error}") from None
+
     patch = _patch(response) if mutating else []
     for warning in map(str, response.get("warnings") or ()):
         if warning and not any(
             unicodedata.category(letter) == "Cc" for letter in warning
         ):  # no header can hold it
             attributes.context.warn(warning)
+
     if response.get("allowed"):
         return Review(None, patch)
     return Review(denial_of(hook, response.get("status")), [])
@@ -444,6 +457,7 @@ def _response(review: Mapping[str, Any]) -> Object | None:
     }.items():
         if (value := status.get(name)) is not None and not isinstance(value, type_):
             raise _mistyped(value, f"Status.response.status.{name}", go_type)
+
     return response
 
 
@@ -460,6 +474,7 @@ def check_v1_response(response: Object, answer: Answer, version: str, *, mutatin
         raise ValueError(
             f"expected response.uid={quote(answer.uid)}, got {quote(response.get('uid') or '')}"
         )
+
     kind = str(answer.review.get("kind") or "")
     if version != f"{REVIEW_GROUP}/v1" or kind != REVIEW_KIND:
         got = version if "/" in version else f"/{version}"
@@ -467,6 +482,7 @@ def check_v1_response(response: Object, answer: Answer, version: str, *, mutatin
             f"expected webhook response of {REVIEW_GROUP}/v1, Kind={REVIEW_KIND}, got {got}, "
             f"Kind={kind}"
         )
+
     patch = response.get("patch")
     patch_type = response.get("patchType")
     if not mutating:
@@ -474,6 +490,7 @@ def check_v1_response(response: Object, answer: Answer, version: str, *, mutatin
             if value or (name == "patchType" and value is not None):
                 raise ValueError(f"validating webhook may not return response.{name}")
         return
+
     if patch and patch_type is None:
         raise ValueError("webhook returned response.patch but not response.patchType")
     if not patch and patch_type is not None:
@@ -497,6 +514,7 @@ def _patch(response: Object) -> list[Any]:
         raise CallingError(
             f"failed to call webhook: illegal base64 data at input byte {at}"
         ) from None
+
     if not content or not response.get("allowed"):
         return []
     undecodable = "received undecodable patch in webhook response: "
@@ -504,6 +522,7 @@ def _patch(response: Object) -> list[Any]:
         patch = read_json(content.decode(errors="replace"))
     except YamlError as error:
         raise CallingError(f"{undecodable}{error.message}") from None
+
     if patch is None:
         return []
     if not isinstance(patch, list):
@@ -511,6 +530,7 @@ def _patch(response: Object) -> list[Any]:
         raise CallingError(
             f"{undecodable}json: cannot unmarshal {word} into Go value of type jsonpatch.Patch"
         )
+
     for operation in patch:
         if not isinstance(operation, dict):
             word = _JSON_WORDS.get(type(operation), "null")
@@ -518,6 +538,7 @@ def _patch(response: Object) -> list[Any]:
                 f"{undecodable}json: cannot unmarshal {word} into Go value of type "
                 f"jsonpatch.Operation"
             )
+
     return patch
 
 

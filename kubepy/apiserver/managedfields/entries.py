@@ -92,6 +92,7 @@ def decode_all(entries: Iterable[Any]) -> Pairs:
         )
         fields = from_fields_v1(entry.get("fieldsV1") or {})
         managers.append((manager, Managed(fields, api_version, entry.get("time") or "")))
+
     return managers
 
 

@@ -44,6 +44,7 @@ def merge(live: Any, config: Any, schema: Schema | None, path: Path = ()) -> Any
             )
             for name in names
         }
+
     if (
         isinstance(config, list)
         and isinstance(live, list)
@@ -51,6 +52,7 @@ def merge(live: Any, config: Any, schema: Schema | None, path: Path = ()) -> Any
         and not is_atomic(schema, config)
     ):
         return _merge_lists(live, config, schema, path)
+
     return config
 
 
@@ -111,6 +113,7 @@ def interleaved(live: list[str], config: list[str]) -> list[tuple[int, str]]:
                 order.append((-1, config_item))
                 config_index = config_index + 1
                 shared = shared[1:] if shared and shared[0] == config_item else shared
+
     return order
 
 
@@ -133,6 +136,7 @@ def remove(value: Any, fields: Fields, schema: Schema | None, path: Path = ()) -
             if (*path, field(name)) not in fields
         }
         return kept or ABSENT
+
     assert schema is not None
     kept_items = [
         _without(inner, fields, schema.items(), (*path, element))

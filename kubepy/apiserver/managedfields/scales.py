@@ -84,6 +84,7 @@ def tracked_scale(
             scale,
             write,
         )
+
     return written(
         entries, managers, with_scale_managers(managers, scale, replicas, resource.api_version)
     )

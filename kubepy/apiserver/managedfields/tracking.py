@@ -131,6 +131,7 @@ def tracked_update(
         and not unset(entries[0])
     ):
         return [stamp(manager.name, manager.api_version, writer.time)]
+
     schema = read_schema()
     managers = complete(resource, schema, before, entries)
     if not managers:
@@ -148,6 +149,7 @@ def tracked_update(
                 manager, resource.api_version, writer.time, ignored_by(resource, writer.subresource)
             ),
         )
+
     return written(entries, managers, changed)
 
 
@@ -278,6 +280,7 @@ def _completed(
         rest = _set_by_anyone(resource, schema, obj) - managed - parents
     except TypedError:
         return managers
+
     if not stamps and not managers:
         return _joined([], _shares(resource, obj, rest, unknown))
     return _joined(managers, _shares_of_client(resource, schema, obj, rest, stamps))
@@ -300,6 +303,7 @@ def _joined(managers: Pairs, shares: Pairs) -> Pairs:
                     entry.fields | share.fields, share.api_version, max(entry.time, share.time)
                 ),
             )
+
     return joined
 
 
@@ -325,6 +329,7 @@ def _shares_of_client(
         unset_paths = [path_at(obj, schema, place) for place in unset(entry)]
         own = without(rest - status - annotations - others, unset_paths)
         shares.append((_stamped(entry), Managed(own, entry["apiVersion"], entry["time"])))
+
     return shares
 
 
@@ -412,6 +417,7 @@ def _set_by_anyone(resource: Resource, schema: Schema | None, obj: Object) -> Fi
             fields_path("status", "phase"),
             fields_path("status", "lastPhaseTransitionTime"),
         )
+
     return without(
         (changes.added | changes.modified) - STRIPPED, (*ignored, *_set_by_deletion(obj))
     )

@@ -80,6 +80,7 @@ def element_of(schema: Schema, value: Any) -> str:
         if value is None:
             raise ValueError("associative list without keys has an element that's an explicit null")
         return item(value)
+
     if value is None:
         raise ValueError("associative list with keys may not have a null element")
     if not isinstance(value, dict):
@@ -93,6 +94,7 @@ def element_of(schema: Schema, value: Any) -> str:
         built_in = only_v3()["defaults"].get(items.name, {})
     else:
         built_in = {}
+
     known = {**built_in, **defaults, **value}
     key_values = {name: known[name] for name in keys_of_list if name in known}
     if not key_values:
@@ -102,6 +104,7 @@ def element_of(schema: Schema, value: Any) -> str:
             f"doesn't "
             "have default values for any key fields)"
         )
+
     return keys(key_values)
 
 
@@ -228,6 +231,7 @@ class Comparer:
                     schema.items(),
                     (*path, element),
                 )
+
         return False
 
     def _items(self, old: list[Any], new: list[Any], schema: Schema | None, path: Path) -> None:

@@ -132,6 +132,7 @@ def apply(
         left[manager] = Managed(own, write.api_version, previous if new == live else write.time)
     else:
         del left[manager]
+
     return Applied(new, left)
 
 

@@ -78,6 +78,7 @@ def create(factory: Factory, options: CreateFlags) -> None:
             raise CliError("--raw and --selector (-l) are mutually exclusive")
         raw.post(factory, options, options.output)
         return
+
     if options.edit:
         _edit_and_create(factory, options)
         return
@@ -137,5 +138,6 @@ def created(
         )
     except Exception as error:
         raise with_source(error, "creating", info.source) from None
+
     info.refresh(obj)
     return obj

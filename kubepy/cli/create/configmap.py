@@ -120,6 +120,7 @@ def configmap(factory: Factory, options: CreateConfigmapOptions, name: str) -> O
                 **({"binaryData": binary} if binary else {}),
             }
         )
+
     obj: Object = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata(factory, name)}
     return {
         **obj,
@@ -265,6 +266,7 @@ def docker_registry_secret(
             DOCKER_KEY,
             goformat.to_json({"auths": {options.docker_server: entry}}, sort_keys=False).encode(),
         )
+
     return _secret(factory, options, name, "kubernetes.io/dockerconfigjson", data)
 
 
@@ -379,6 +381,7 @@ def check_variable(key: str) -> None:
                 "MyEnvName1",
             )
         ]
+
     if problems:
         raise CliError(f"{quote(key)} is not a valid key name: {';'.join(problems)}")
 

@@ -207,6 +207,7 @@ def job(factory: Factory, options: CreateJobOptions, name: str) -> Object:
             "spec": template["spec"],
             "status": {},
         }
+
     spec = {"template": _run_once(name, options.image, command, "Never")}
     return {
         "kind": "Job",
@@ -313,10 +314,12 @@ def quota(factory: Factory, options: CreateQuotaOptions, name: str) -> Object:
                 spec["hard"][key] = str(quantities.parse_quantity(value))
             except quantities.QuantityError as error:
                 raise CliError(str(error)) from None
+
     if options.scopes:
         spec["scopes"] = options.scopes.split(",")
         if "" in spec["scopes"]:
             raise CliError('invalid resource quota scope ""')
+
     return {
         "kind": "ResourceQuota",
         "apiVersion": "v1",
@@ -383,6 +386,7 @@ def poddisruptionbudget(
         selector = selectors.parse_to_label_selector(options.selector)
     except selectors.SelectorError as error:
         raise CliError(str(error)) from None
+
     spec: Object = {field: value if number is None else number, "selector": selector}
     if field == "maxUnavailable":
         spec = dict(reversed(spec.items()))

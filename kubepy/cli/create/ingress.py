@@ -105,17 +105,20 @@ def _validate(options: CreateIngressOptions) -> None:
             "default-backend (which "
             "catches all traffic) or a list of rules (which catch specific paths)"
         )
+
     for rule in options.rule:
         if not _RULE.match(rule):
             raise CliError(
                 f"rule {printable(rule)} is invalid and should be in format "
                 "host/path=svcname:svcport[,tls[=secret]]"
             )
+
     for annotation in options.annotation:
         if "=" not in annotation:
             raise CliError(
                 printable(f"annotation {annotation} is invalid and should be in format key=[value]")
             )
+
     if options.default_backend and options.default_backend.count(":") != 1:
         raise CliError("default-backend should be in format servicename:serviceport")
 

@@ -39,6 +39,7 @@ def _check_certificate(blocks: list[str]) -> None:
             "private key; PEM "
             "inputs may have been switched"
         )
+
     raise CliError(
         'tls: failed to find "CERTIFICATE" PEM block in certificate input after skipping PEM '
         "blocks of the "

@@ -126,6 +126,7 @@ def create_generated(
         if not failure:
             raise
         raise CliError(f"{failure}{error}") from None
+
     printer(obj)
 
 

@@ -180,6 +180,7 @@ def clusterrole(factory: Factory, options: CreateClusterroleOptions, name: str) 
             "rules": None,
             "aggregationRule": {"clusterRoleSelectors": [selector]},
         }
+
     _require_verbs(verbs)
     if not resources and not urls:
         raise CliError("one of resource or nonResourceURL must be specified")

@@ -173,12 +173,14 @@ def _port(text: str, node_port: int) -> Object:
         port = parse_uint(port_text, 16)  # as ParsePort, which takes 0
     except NumberError as error:
         raise CliError(str(error)) from None
+
     target: int | str = port
     if targets:  # the number of a container's port, or its name
         number = int_or_none(targets[0])
         target = targets[0] if number is None else number
         if problems := formats.port_number_or_name(target):
             raise CliError(",".join(problems))
+
     entry: Object = {
         "name": text.replace(":", "-"),
         "protocol": "TCP",

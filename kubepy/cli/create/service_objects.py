@@ -89,4 +89,5 @@ def service_ports(settings: ServiceSettings) -> list[Object]:
                     "targetPort": (settings.target_port if target is None else target) or number,
                 }
             )
+
     return entries

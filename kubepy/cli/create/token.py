@@ -73,6 +73,7 @@ class TokenOptions(PrintFlags):
                         f"--bound-object-{flag} can only be set if --bound-object-kind is provided"
                     )
             return spec
+
         if kind not in KINDS:
             raise CliError(f"supported --bound-object-kind values are {', '.join(KINDS)}")
         if not name:
@@ -120,6 +121,7 @@ def token(factory: Factory, options: TokenOptions) -> None:
         printer = printer_for(factory, options, "", typed=True)
     else:
         printer = None
+
     client = factory.client
     try:
         client.tokens.key = tokens.SigningKey(
@@ -129,6 +131,7 @@ def token(factory: Factory, options: TokenOptions) -> None:
         if error.name != "cryptography":
             raise CliError(str(error)) from None
         raise CliError(f"this command needs {installation.missing_extra('serve')}") from None
+
     options_sent = CreateOptions(field_manager="kubectl-create")
     request = Request("create", ACCOUNTS, factory.namespace, name, "token", options_sent)
     try:
@@ -138,6 +141,7 @@ def token(factory: Factory, options: TokenOptions) -> None:
         )
     except Status as error:
         raise CliError(f"failed to create token: {error}") from None
+
     assert isinstance(issued, dict)
     if printer is None:
         factory.print(issued["status"]["token"])

@@ -36,6 +36,7 @@ def role(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None
             for key in ("nonResourceURLs", "resourceNames", "verbs")
         )
         rows.append([f"{name}{group}{slash}{subresource}", *lists])
+
     writer.table(1, "Resources\tNon-Resource URLs\tResource Names\tVerbs", rows)
 
 
@@ -87,6 +88,7 @@ def certificate_signing_request(
         request = x509.parse_request(b64decode(spec.get("request", "")))
     except x509.CertificateError as error:
         raise CliError(f"Error parsing CSR: {error}") from None
+
     heading(writer, obj, namespaced=False)
     writer.field(0, "Labels", format_labels(obj["metadata"].get("labels")))
     writer.field(0, "Annotations", format_labels(obj["metadata"].get("annotations")))
@@ -110,10 +112,12 @@ def certificate_signing_request(
         "PostalCode",
     ):
         _values(writer, name, request.subject.get(name, []))
+
     if any(request.names.values()):
         writer.line(0, "Subject Alternative Names:")
         for name, values in request.names.items():
             _values(writer, name, values)
+
     events(writer, context)
 
 

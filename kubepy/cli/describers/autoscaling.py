@@ -55,6 +55,7 @@ def autoscaler(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -
                 for condition in conditions
             ),
         )
+
     events(writer, context)
 
 
@@ -89,6 +90,7 @@ def _metric(metric: AnyObject, status: AnyObject) -> str:
                 f"resource {source.get('name', '')} of container "
                 f"{quote(source.get('container', ''))} on pods" + _utilization(target, current)
             )
+
     return f"<unknown metric type {quote(kind)}>"
 
 

@@ -54,21 +54,25 @@ def _container(
             for port in nested_list(container, "ports")
         )
         writer.field(2, f"{name}s" if "," in text else name, text or "<none>")
+
     if profile := container.get("securityContext", {}).get("seccompProfile"):
         writer.field(2, "SeccompProfile", profile["type"])
         if profile["type"] == "Localhost":
             writer.field(3, "LocalhostProfile", profile["localhostProfile"])
+
     for name, words in (("Command", container.get("command")), ("Args", container.get("args"))):
         if words:
             writer.line(2, f"{name}:")
             for line in (line for word in words for line in word.split("\n")):
                 writer.line(3, line)
+
     if status is not None:
         _state(writer, "State", status.get("state", {}))
         if "terminated" in status.get("lastState", {}):
             _state(writer, "Last State", status["lastState"])
         writer.field(2, "Ready", "True" if status.get("ready") else "False")
         writer.field(2, "Restart Count", status.get("restartCount", 0))
+
     resources(writer, container.get("resources"), 2)
     for name, key in (
         ("Liveness", "livenessProbe"),
@@ -77,6 +81,7 @@ def _container(
     ):
         if key in container:
             writer.field(2, name, probe_text(container[key]))
+
     _environment(writer, container, field_value)
     _mounts(writer, container)
 
@@ -126,6 +131,7 @@ def probe_text(probe: AnyObject) -> str:
         action = f"grpc <pod>:{grpc['port']} {grpc.get('service', '')}"
     else:
         action = "unknown"
+
     return (
         f"{action} delay={probe.get('initialDelaySeconds', 0)}s "
         f"timeout={probe.get('timeoutSeconds', 0)}s"
@@ -145,6 +151,7 @@ def _environment(
         prefix = f" with prefix '{source['prefix']}'" if source.get("prefix") else ""
         optional = go_value(bool(reference.get("optional")))
         writer.line(3, f"{reference.get('name', '')}\t{kind}{prefix}\tOptional: {optional}")
+
     variables = nested_list(container, "env")
     writer.line(2, "Environment:" + ("" if variables else "\t<none>"))
     for variable in variables:
@@ -175,6 +182,7 @@ def _value_from(source: AnyObject, container: AnyObject, field_value: FieldValue
             unit = quantity.Quantity.parse("1") if divisor.is_zero() else divisor
             number = str(-(-quantity.Quantity.parse(amount).nanos // unit.nanos))
         return f"{number} ({resource['resource']})"
+
     for key, preposition in (("secretKeyRef", "in secret"), ("configMapKeyRef", "of config map")):
         if reference := source.get(key):
             optional = go_value(bool(reference.get("optional")))
@@ -182,6 +190,7 @@ def _value_from(source: AnyObject, container: AnyObject, field_value: FieldValue
                 f"<set to the key '{reference['key']}' {preposition} "
                 f"'{reference['name']}'>\tOptional: {optional}"
             )
+
     return ""
 
 

@@ -84,6 +84,7 @@ def service(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> N
             "Endpoints",
             endpoints_of(name_of(obj), namespace_of(obj), port.get("name", ""), context),
         )
+
     writer.field(0, "Session Affinity", spec.get("sessionAffinity", ""))
     for name, key in (
         ("External Traffic Policy", "externalTrafficPolicy"),
@@ -92,6 +93,7 @@ def service(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> N
     ):
         if spec.get(key):
             writer.field(0, name, spec[key])
+
     if spec.get("loadBalancerSourceRanges"):
         writer.field(0, "LoadBalancer Source Ranges", ",".join(spec["loadBalancerSourceRanges"]))
     if spec.get("trafficDistribution"):
@@ -114,6 +116,7 @@ def _addresses(writer: PrefixWriter, obj: AnyObject) -> None:
     ):
         if spec.get(key):
             writer.field(0, name, spec[key])
+
     load_balancer = obj.get("status", {}).get("loadBalancer", {})
     addresses = [_ingress_address(ingress) for ingress in nested_list(load_balancer, "ingress")]
     if addresses:

@@ -48,6 +48,7 @@ def ingress(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> N
             hosts = ",".join(nested_list(tls, "hosts"))
             secret = tls.get("secretName")
             writer.line(1, f"{secret} terminates {hosts}" if secret else f"SNI routes {hosts}")
+
     rules = [rule for rule in nested_list(obj["spec"], "rules") if rule.get("http") is not None]
     writer.line(0, "Rules:")
     writer.table(1, "Host\tPath\tBackends", [] if rules else [["*", "*", backend]])
@@ -55,6 +56,7 @@ def ingress(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> N
         writer.line(1, f"{rule.get('host') or '*'}\t")
         for path in nested_list(rule["http"], "paths"):
             writer.line(2, f"\t{path.get('path', '')} \t{_backend(obj, path['backend'], context)}")
+
     annotation_block(writer, "Annotations", obj["metadata"].get("annotations"))
     events(writer, context)
 
@@ -83,6 +85,7 @@ def _backend(obj: AnyObject, backend: AnyObject, context: DescribeContext) -> st
         ]
         port_name = port_names[-1] if port_names else ""
         return f"{title} ({endpoints_of(reference['name'], namespace_of(obj), port_name, context)})"
+
     resource = backend.get("resource")
     if not resource:
         return ""
@@ -148,6 +151,7 @@ def endpoints(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) ->
                 ],
             )
         writer.line(0, "")
+
     events(writer, context)
 
 
@@ -171,6 +175,7 @@ def endpoint_slice(writer: PrefixWriter, obj: AnyObject, context: DescribeContex
                 for port in obj["ports"]
             ],
         )
+
     writer.line(0, "Endpoints:" if obj.get("endpoints") else "Endpoints: <none>")
     for endpoint in nested_list(obj, "endpoints"):
         writer.field(1, "- Addresses", ", ".join(nested_list(endpoint, "addresses")) or "<none>")
@@ -183,6 +188,7 @@ def endpoint_slice(writer: PrefixWriter, obj: AnyObject, context: DescribeContex
             writer.field(2, "TargetRef", f"{target.get('kind', '')}/{target.get('name', '')}")
         writer.field(2, "NodeName", endpoint.get("nodeName", "<unset>"))
         writer.field(2, "Zone", endpoint.get("zone", "<unset>"))
+
     events(writer, context)
 
 
@@ -210,6 +216,7 @@ def endpoints_of(service: str, namespace: str, port: str, context: DescribeConte
         ready += is_ready
         if is_ready and not more:
             shown.append(address)
+
     if more:
         return f"{','.join(shown)} + {ready - MAX_ADDRESSES} more..."
     return ",".join(shown)
@@ -269,6 +276,7 @@ def network_policy(writer: PrefixWriter, obj: AnyObject, context: DescribeContex
             )
         else:
             writer.line(1, f"Not affecting {direction.name} traffic")
+
     writer.line(1, f"Policy Types: {', '.join(types) or '<none>'}")
 
 

@@ -55,6 +55,7 @@ def node(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None
             writer.line(0, f"{name.capitalize()}:")
             for resource, amount in sorted(amounts.items()):
                 writer.field(1, resource, amount)
+
     _resource_slices(writer, obj, context)
     writer.line(0, "System Info:")
     for title, key in SYSTEM_INFO:
@@ -66,6 +67,7 @@ def node(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None
     ):
         if value:
             writer.field(0, title, value)
+
     _resources(writer, obj, context)
     events(writer, context)
 
@@ -78,6 +80,7 @@ def _resource_slices(writer: PrefixWriter, obj: AnyObject, context: DescribeCont
         spec = resource_slice["spec"]
         if spec.get("nodeName") == name_of(obj):
             pools.setdefault((spec["driver"], spec["pool"]["name"]), []).append(spec)
+
     if not pools:
         return
     in_order = sorted(pools, key="/".join)
@@ -194,6 +197,7 @@ def _resources(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -
         ]
         age = since(pod["metadata"].get("creationTimestamp"), context.now)
         writer.line(1, "\t".join([namespace_of(pod), name_of(pod), "", *shares, age]))
+
     writer.line(
         0, "Allocated resources:\n  (Total limits may be over 100 percent, i.e., overcommitted.)"
     )
@@ -206,6 +210,7 @@ def _resources(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -
             _share(resource, totals.get(resource, ZERO), whole) for totals in (requests, limits)
         ]
         writer.line(1, "\t".join([resource, *shares]))
+
     for resource in sorted(
         set(allocatable) - {"cpu", "memory", "ephemeral-storage", "pods", *huge_pages}
     ):

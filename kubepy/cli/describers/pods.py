@@ -38,6 +38,7 @@ def pod(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     ):
         if spec.get(key):
             writer.field(0, name, spec[key])
+
     node = spec.get("nodeName")
     writer.field(0, "Node", f"{node}/{status.get('hostIP', '')}" if node else "<none>")
     if "startTime" in status:
@@ -51,6 +52,7 @@ def pod(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
             writer.field(1, "IP", address["ip"])
     else:
         writer.line(0, "IPs:\t<none>")
+
     controlled_by(writer, obj)
     if nominated := status.get("nominatedNodeName"):
         writer.field(0, "NominatedNodeName", nominated)
@@ -70,6 +72,7 @@ def pod(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
                 statuses=status.get(status_key),
                 field_value=lambda path: field_value(obj, path),
             )
+
     _gates_and_conditions(writer, spec, status)
     volumes(writer, spec.get("volumes"))
     writer.field(0, "QoS Class", status.get("qosClass", "BestEffort"))
@@ -92,6 +95,7 @@ def _status(writer: PrefixWriter, obj: AnyObject, now: datetime) -> None:
         )
     else:
         writer.field(0, "Status", phase)
+
     for name, key in (("Reason", "reason"), ("Message", "message")):
         if status.get(key):
             writer.field(0, name, status[key])

@@ -18,6 +18,7 @@ def pod_disruption_budget(writer: PrefixWriter, obj: AnyObject, context: Describ
         writer.field(0, "Min available", spec["minAvailable"])
     elif "maxUnavailable" in spec:
         writer.field(0, "Max unavailable", spec["maxUnavailable"])
+
     selector = spec.get("selector")
     writer.field(0, "Selector", "<unset>" if selector is None else format_label_selector(selector))
     writer.line(0, "Status:")
@@ -28,6 +29,7 @@ def pod_disruption_budget(writer: PrefixWriter, obj: AnyObject, context: Describ
         ("Total", "expectedPods"),
     ):
         writer.field(2, name, status.get(key, 0))
+
     events(writer, context)
 
 

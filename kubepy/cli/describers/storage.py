@@ -61,6 +61,7 @@ def volume(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> No
                 values = f" [{', '.join(expression['values'])}]" if expression.get("values") else ""
                 requirements.append(f"{expression['key']} {expression['operator'].lower()}{values}")
             writer.several(2, f"Term {index}", requirements)
+
     writer.field(0, "Message", obj.get("status", {}).get("message", ""))
     writer.line(0, "Source:")
     volume_source(writer, spec, persistent=True)
@@ -85,6 +86,7 @@ def storage_class(writer: PrefixWriter, obj: AnyObject, context: DescribeContext
     ):
         if key in obj:
             writer.field(0, name, obj[key])
+
     topologies = obj.get("allowedTopologies")
     if topologies is not None:
         writer.line(0, "AllowedTopologies:\t" + ("" if topologies else "<none>"))
@@ -97,6 +99,7 @@ def storage_class(writer: PrefixWriter, obj: AnyObject, context: DescribeContext
                 for expression in nested_list(term, "matchLabelExpressions")
             ),
         )
+
     events(writer, context)
 
 
@@ -124,6 +127,7 @@ def csi_node(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> 
             writer.field(4, "Count", count)
         if driver.get("topologyKeys") is not None:
             writer.field(3, "Topology Keys", go_value(driver["topologyKeys"]))
+
     events(writer, context)
 
 
@@ -150,6 +154,7 @@ def claim(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> Non
         writer.line(0, "Conditions:")
         writer.line(1, "Type\tStatus\tLastProbeTime\tLastTransitionTime\tReason\tMessage")
         writer.line(1, "----\t------\t-----------------\t------------------\t------\t-------")
+
     for condition in conditions:
         times = [
             format_date(condition.get("lastProbeTime")),
@@ -163,6 +168,7 @@ def claim(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> Non
             condition.get("message", ""),
         ]
         writer.line(1, " \t".join(cells))
+
     events(writer, context)
 
 

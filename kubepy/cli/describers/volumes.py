@@ -221,10 +221,12 @@ def volume_source(writer: PrefixWriter, volume: AnyObject, *, persistent: bool =
                         text = f"&{kind}{{Name:{secret.get('name', '')},{namespace}}}"
                 writer.line(2, f"{ODD_LABELS.get(label, f'{label}:')}\t{text}")
         return
+
     for source, describe in SPECIAL.items():
         if source in volume:
             describe(writer, volume[source])
             return
+
     writer.line(1, "<unknown>")
 
 

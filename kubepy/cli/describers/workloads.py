@@ -58,6 +58,7 @@ def daemon_set(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -
         ("Number of Nodes Misscheduled", "numberMisscheduled"),
     ):
         writer.line(0, f"{text}: {status.get(key, 0)}")
+
     writer.field(0, "Pods Status", pods_status(obj, context))
     template(writer, spec["template"])
     events(writer, context)
@@ -132,6 +133,7 @@ def deployment(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -
             "RollingUpdateStrategy",
             f"{rolling['maxUnavailable']} max unavailable, {rolling['maxSurge']} max surge",
         )
+
     template(writer, spec["template"])
     conditions_table(writer, status.get("conditions"))
     owned = [
@@ -152,6 +154,7 @@ def deployment(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -
                 for replica_set in replica_sets
             )
             writer.field(0, name, ", ".join(texts) or "<none>")
+
     events(writer, context)
 
 
@@ -171,6 +174,7 @@ def stateful_set(writer: PrefixWriter, obj: AnyObject, context: DescribeContext)
         writer.field(1, "Partition", rolling["partition"])
         if "maxUnavailable" in rolling:
             writer.field(1, "MaxUnavailable", rolling["maxUnavailable"])
+
     writer.field(0, "Pods Status", pods_status(obj, context))
     template(writer, spec["template"])
     templates = nested_list(spec, "volumeClaimTemplates")
@@ -185,6 +189,7 @@ def stateful_set(writer: PrefixWriter, obj: AnyObject, context: DescribeContext)
         requests = claim_spec.get("resources", {}).get("requests", {})
         writer.field(1, "Capacity", requests.get("storage", "<default>"))
         writer.field(1, "Access Modes", go_value(nested_list(claim_spec, "accessModes")))
+
     events(writer, context)
 
 
@@ -206,6 +211,7 @@ def job(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     ):
         if key in spec:
             writer.field(0, name, go_value(spec[key]))
+
     started = status.get("startTime")
     completed = status.get("completionTime")
     if started:
@@ -232,6 +238,7 @@ def job(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
             "Completed Indexes",
             (indexes if comma < 0 else indexes[: comma + 1] + "...") or "<none>",
         )
+
     template(writer, spec["template"])
     events(writer, context)
 
@@ -250,6 +257,7 @@ def cron_job(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> 
         ("Failed Job History Limit", "failedJobsHistoryLimit"),
     ):
         writer.field(0, name, spec.get(key, "<unset>"))
+
     deadline = spec.get("startingDeadlineSeconds")
     writer.field(0, "Starting Deadline Seconds", "<unset>" if deadline is None else f"{deadline}s")
     job_spec = spec["jobTemplate"].get("spec", {})

@@ -51,6 +51,7 @@ def state_file_at(path: str) -> StateFile | None:
         parts = parts[:-1]
     else:
         return None
+
     if resource:
         return StateFile("/".join(parts), resource, is_managers)
     return None

@@ -151,6 +151,7 @@ def refresh(factory: Factory, options: Options) -> None:
             "--pathspec-file-nul",
             stdin="\0".join(same),
         )
+
     factory.print(f"{len(same)} files refreshed")
 
 

@@ -93,6 +93,7 @@ def merge_file(factory: Factory, options: MergeFileOptions) -> None:
     except ContentError as error:
         factory.say(f"{path or ours}: merged line by line: {error.line}: {error.reason}")
         raise SilentExit(0 if is_clean else 1) from None
+
     _write(ours, data)
     for field in conflicts:
         factory.say(f"CONFLICT (field): {path or ours}: {field}")
@@ -193,6 +194,7 @@ def with_markers(ours: list[str], theirs: list[str], markers: MarkerStyle) -> st
                 *right,
                 f"{'>' * size} {markers.theirs}\n",
             ]
+
     return "".join(merged + ours[len(ours) - end :])
 
 

@@ -78,6 +78,7 @@ def write_lines(path: str, lines: Sequence[str], own: Collection[str]) -> bool:
         open(path, encoding="utf-8", errors="surrogateescape", newline="") as file,
     ):
         old = file.read().splitlines(keepends=True)
+
     kept = [line for line in old if line.rstrip("\r\n") not in own or line.rstrip("\r\n") in lines]
     present = {line.rstrip("\r\n") for line in kept}
     missing = [f"{line}\n" for line in lines if line not in present]

@@ -78,6 +78,7 @@ def resolve(factory: Factory, options: Options) -> None:
         factory.print(
             f"{conflict.path}: {'kept' if resolution.stage else 'removed'}: {resolution.reason}"
         )
+
     for conflict in left:
         if {OURS, THEIRS} <= conflict.stages.keys():
             advice = "both sides changed it: edit it, then `git add`"
@@ -88,6 +89,7 @@ def resolve(factory: Factory, options: Options) -> None:
                 f"removes it"
             )
         factory.say(f"{conflict.path}: {advice}")
+
     if left:
         raise SilentExit(1)
 
@@ -140,11 +142,13 @@ def _decide(repository: Repository, unmerged: UnmergedPath) -> ConflictResolutio
         object_path = unmerged.path.replace(f"/{MANAGED}/", "/")
         has_object = bool(repository.run("ls-files", "-z", "--", _pathspec(object_path)))
         return ConflictResolution(survivor if has_object else "", "as the object it belongs to")
+
     try:
         blobs = (repository.run("cat-file", "blob", stages[stage]) for stage in (BASE, survivor))
         old, new = (read_object(os.fsencode(blob)) for blob in blobs)
     except ContentError:  # a person has to look at a file that cannot be read
         return None
+
     if is_made_by_controller(new):
         owner = controller_of(new) or {"kind": "a", "name": "controller"}
         return ConflictResolution(
@@ -152,6 +156,7 @@ def _decide(repository: Repository, unmerged: UnmergedPath) -> ConflictResolutio
             f"made by {owner.get('kind')} {owner.get('name')}, which makes it again if it is "
             "wanted",
         )
+
     has_status = kind_of(new, file).has_status
     if intent_of(old, has_status=has_status) == intent_of(new, has_status=has_status):
         return ConflictResolution("", "changed in nothing but what the system writes")

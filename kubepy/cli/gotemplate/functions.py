@@ -97,6 +97,7 @@ def _equal(first: Any, other: Any) -> bool:
         if not _is_nil(first) and not _is_nil(other):
             raise _incompatible(first, other)
         return False
+
     if kind:
         return bool(first == other)
     if not _is_nil(first) and not _is_nil(other):
@@ -106,6 +107,7 @@ def _equal(first: Any, other: Any) -> bool:
                 f"{type_name(other)}: {format_one('v', other)}"
             )
         raise FunctionError(f"non-comparable type {format_one('s', other)}: {type_name(other)}")
+
     return _is_nil(first) and _is_nil(other)
 
 
@@ -165,6 +167,7 @@ def _index(item: Any, *indices: Any) -> Any:
             item = elements[number]
         else:
             raise FunctionError(f"can't index item of type {type_name(item)}")
+
     return item
 
 

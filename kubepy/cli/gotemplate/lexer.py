@@ -146,6 +146,7 @@ class Lexer:
             while self._peek() in tuple(SPACE) and not self._trims_right():
                 self.at += 1
             return self._token("space")
+
         if character in _MARKS:
             return self._mark(character)
         if character in _QUOTES:
@@ -156,6 +157,7 @@ class Lexer:
                 return self._token("dot" if kind == "field" else kind)
             self._skip_word()
             return self._token(kind)
+
         if character in ".+-" or character in "0123456789":
             return self._number()
         if _is_word(character):
@@ -163,6 +165,7 @@ class Lexer:
             word = self.text[self.start : self.at]
             kind = "bool" if word in ("true", "false") else "identifier"
             return self._token(word if word in KEYWORDS else kind)
+
         if character.isascii() and character.isprintable():
             return self._token("char")
         raise _LexError(f"unrecognized character in action: {code_point(character)}")
@@ -225,6 +228,7 @@ class Lexer:
             elif self._accept("bB"):
                 digits = "01_"
                 exponent = ""
+
         self._run(digits)
         if self._accept("."):
             self._run(digits)

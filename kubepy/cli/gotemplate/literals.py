@@ -34,6 +34,7 @@ def number(text: str) -> Int | float:
         raise _number_error(text, digits) from None
     except OverflowError:
         raise ValueError(f"illegal number syntax: {quote(text)}") from None
+
     if isinstance(value, float) and abs(value) == float("inf"):
         raise ValueError(f"illegal number syntax: {quote(text)}")
     if isinstance(value, int) and not -(2**63) <= value < 2**64:

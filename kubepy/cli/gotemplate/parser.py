@@ -193,6 +193,7 @@ class TemplateParser:
                 return self.call()
             case "block":
                 return self.block()
+
         self.back()
         return ActionNode(self.peek().position, self.pipeline("command", "right"))
 
@@ -286,6 +287,7 @@ class TemplateParser:
                 self.error(f"too many declarations in {context}")
             if self.peek_word().kind not in ("variable", "right", ")"):
                 self.error("range can only initialize variables")
+
         return names, False
 
     def command(self) -> CommandNode:
@@ -304,6 +306,7 @@ class TemplateParser:
             elif token.kind != "pipe":
                 self.unexpected(token, "operand")
             break
+
         if not words:
             self.error("empty command")
         return CommandNode(position, words)
@@ -324,6 +327,7 @@ class TemplateParser:
                 return VariableNode(position, node.name, (*node.names, *names))
             case ConstantNode() | NilNode() | DotNode():
                 self.error(f"unexpected . after term {quote(str(node))}")
+
         return ChainNode(position, node, tuple(names))
 
     def term(self) -> Any:
@@ -347,6 +351,7 @@ class TemplateParser:
                 return self.pipeline("parenthesized pipeline", ")")
             case "bool" | "number" | "char-constant" | "string":
                 return ConstantNode(token.position, token.value, self.literal(token))
+
         self.back()
         return None
 

@@ -90,6 +90,7 @@ class _Formatter:
             self.at = end
             if percent >= 0:
                 text += self.directive()
+
         rest = self.values[self.number :]
         if self.reordered or not rest:
             return text
@@ -120,6 +121,7 @@ class _Formatter:
             self.problems += (
                 "%!(BADPREC)" if starred and precision < 0 and not self.problems else ""
             )
+
         if not indexed:
             self.index()
         return self.problems + self.verb(FormatSpec(flags, width, precision))
@@ -158,6 +160,7 @@ class _Formatter:
                 return int(value), False
             self.problems += problem
             return 0, False
+
         start = self.at
         while self.template[self.at : self.at + 1] in DIGITS:
             self.at += 1
@@ -244,6 +247,7 @@ def _string(verb: str, value: str, spec: FormatSpec) -> str:
         joined = f" {prefix}".join(digits) if " " in spec.flags else "".join(digits)
         text = prefix + joined if digits else ""
         return spec.pad(text.upper() if verb == "X" else text)
+
     if verb not in "svq":
         return bad(verb, value, spec)
     text = value[: spec.precision] if spec.precision >= 0 else value
@@ -259,6 +263,7 @@ def _string(verb: str, value: str, spec: FormatSpec) -> str:
             text = goformat.quote(text)
             if "+" in spec.flags:
                 text = _ascii(text)
+
     return spec.pad(text, zeros=True)
 
 
@@ -293,11 +298,13 @@ def _integer(verb: str, value: int, spec: FormatSpec) -> str:
         character = chr(value) if 0 <= value < 0x110000 else "\ufffd"
         inner = goformat.quote(character)[1:-1].replace('\\"', '"').replace("'", "\\'")
         return spec.pad(f"'{_ascii(inner) if '+' in spec.flags else inner}'")
+
     if verb == "U":
         is_character = "#" in spec.flags and 0 <= value < 0x110000
         return spec.pad(
             goformat.code_point(chr(value)) if is_character else f"U+{value % 2**64:04X}"
         )
+
     if verb not in _BASES:
         return bad(verb, value, spec)
     letter, prefix = _BASES[verb]
@@ -341,6 +348,7 @@ def _float(verb: str, value: float, spec: FormatSpec) -> str:
         text = format(abs(value), f"{sharp}.{precision}{'g' if verb == 'v' else verb}")
     else:
         return bad(verb, value, spec)
+
     return spec.pad(_sign(value < 0, spec) + text, zeros=True)
 
 

@@ -158,6 +158,7 @@ class Run:
                     break
             finally:
                 del self.variables[outer_variables:]
+
         if not pairs:
             self.walk_all(dot, node.otherwise or ())
 
@@ -234,6 +235,7 @@ class Run:
             case PipeNode():
                 self.no_function(first, has_arguments)
                 return self.pipeline(dot, first)
+
         self.node = first
         self.no_function(first, has_arguments)
         if isinstance(first, NilNode):
@@ -279,6 +281,7 @@ class Run:
             if not self.missing_ok:
                 self.fail(f"nil data; no entry for key {quote(name)}")
             return NOTHING
+
         if value is None:
             self.fail(f"nil pointer evaluating interface {{}}.{name}")
         if not isinstance(value, dict):
@@ -286,6 +289,7 @@ class Run:
                 f"can't evaluate field {name} in type "
                 f"{'interface {}' if boxed else type_name(value)}"
             )
+
         if has_arguments:
             self.fail(f"{name} is not a method but has arguments")
         if name not in value and not self.missing_ok:
@@ -311,6 +315,7 @@ class Run:
                 Boxed() if value is not NOTHING and self.is_boxed(word) else value
                 for word, value in zip(words[1:], values[1:], strict=True)
             ]
+
         if final is not _NO_VALUE:
             values.append(self.checked(name.name, len(values), final, None))
         try:

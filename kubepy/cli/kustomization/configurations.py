@@ -126,6 +126,7 @@ def load_configurations(loader: FileLoader, paths: list[str]) -> TransformerConf
             for entry in nested_list(settings, "nameReference")
         ]
         added = added.merged(TransformerConfig(specs, references))
+
     if paths:
         return defaults().merged(added)
     return defaults()

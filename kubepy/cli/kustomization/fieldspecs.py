@@ -61,6 +61,7 @@ def merge_specs(present: list[FieldSpec], more: list[FieldSpec]) -> list[FieldSp
             merged.append(spec)
         elif same.create != spec.create:
             raise CliError("conflicting fieldspecs")
+
     return merged
 
 

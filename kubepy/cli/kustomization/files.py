@@ -61,6 +61,7 @@ class FileLoader:
                         f"'{loader._repository[0].raw}'"
                     )
             return _at_clone(spec, self)
+
         if os.path.isabs(path):
             raise CliError(printable(f"new root '{path}' cannot be absolute"))
         root = _confirmed(os.path.normpath(os.path.join(self.root, path)))
@@ -74,11 +75,13 @@ class FileLoader:
                         f"repo, but base '{root}' is outside '{folder}'"
                     )
                 break
+
         for loader in self._lineage():
             if is_in(loader.root, root):
                 raise CliError(
                     f"cycle detected: candidate root '{root}' contains visited root '{loader.root}'"
                 )
+
         return FileLoader(root, self, restricted=self.restricted)
 
     def _lineage(self) -> list[FileLoader]:
@@ -165,6 +168,7 @@ def _at_clone(spec: RepoSpec, referrer: FileLoader | None) -> FileLoader:
     except BaseException:
         remove(folder)
         raise
+
     return FileLoader(root, referrer, repository=(spec, folder))
 
 

@@ -173,6 +173,7 @@ def _pairs(loader: FileLoader, args: Object) -> Iterator[tuple[str, bytes]]:
             if text and not text.startswith("#"):
                 key, _, value = text.partition("=")
                 yield key, value.encode()
+
     for literal in nested_list(args, "literals"):
         key, equals, value = literal.partition("=")
         if not key or not equals:
@@ -183,6 +184,7 @@ def _pairs(loader: FileLoader, args: Object) -> Iterator[tuple[str, bytes]]:
             )
         is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
         yield key, (value[1:-1] if is_quoted else value).encode()
+
     for source in nested_list(args, "files"):
         key, path = file_source(source)
         yield key, _read(loader, path, "file sources", args["files"])

@@ -54,6 +54,7 @@ def _merged(old: Any, new: Any, schema: FieldSchema | None) -> Any:
             raise CliError(
                 f"wrong node kind: expected {kind} but got {actual}: node contents:\n{contents}"
             )
+
     if kind == "MappingNode":
         return _merged_map(old, new, schema)
     if kind == "SequenceNode" and schema is not None and (keys := schema.merge_keys) is not None:
@@ -79,6 +80,7 @@ def _merged_map(old: Any, new: Any, schema: FieldSchema | None) -> Any:
             return old
         if isinstance(new, dict) and new.get(_DIRECTIVE) == "delete":
             return MISSING
+
     result = _chosen(old, new)
     if not isinstance(result, dict):
         return result
@@ -93,6 +95,7 @@ def _merged_map(old: Any, new: Any, schema: FieldSchema | None) -> Any:
             result.pop(name, None)
         else:
             result[name] = value
+
     return result
 
 
@@ -147,6 +150,7 @@ def _merged_list(old: Any, new: Any, keys: list[str], schema: FieldSchema | None
         ]
     else:
         values = [(text_of(item),) for source in sources for item in source]
+
     keys = keys or [""]
     unique = list(dict.fromkeys(values))
     if len(keys) > 1:
@@ -164,6 +168,7 @@ def _merged_list(old: Any, new: Any, keys: list[str], schema: FieldSchema | None
             if key and value and isinstance(item, dict) and key not in item:
                 item[key] = int(value) if value.isascii() and value.isdecimal() else value
         _set_element(added, item, used_keys, used_values)
+
     if not unique:
         return result
     for item in result:
@@ -231,6 +236,7 @@ def _set_element(items: list[Any], element: Any, keys: list[str], values: list[s
         is_found = True
         if element is not MISSING:
             kept.append(element)
+
     if not is_found and element is not MISSING:
         kept.append(element)
     items[:] = kept
@@ -247,12 +253,14 @@ def _put_element(items: list[Any], item: Any, keys: list[str]) -> None:
             f"wrong node kind: expected MappingNode but got {node_kind(item)}: node "
             f"contents:\n{text_of(item)}\n"
         )
+
     values = []
     for key in keys:
         if key in item:
             values.append(text_of(item[key]))
         else:
             items.append(item)
+
     if len(keys) > 1:
         _set_element(items, MISSING, keys, values)
     _set_element(items, item, keys, values)

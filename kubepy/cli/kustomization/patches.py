@@ -66,6 +66,7 @@ def patch_transformer(loader: FileLoader, config: Object) -> Transformer:
                     f"`patches.target` field: {source}"
                 )
             _merge_selected(resources, resources.select(target), merges[0], options)
+
         for patch in merges or () if target is None else ():
             try:
                 resource = resources.named(patch.id)
@@ -104,6 +105,7 @@ def _operations(text: str) -> list[Any]:
     else:
         contents = contents_of(text, old_booleans=True)
         operations = contents[0] if contents else None
+
     if not isinstance(operations, list) or not all(
         isinstance(operation, dict) for operation in operations
     ):
@@ -113,6 +115,7 @@ def _operations(text: str) -> list[Any]:
             f"decoding {to_json(operations)}: json: cannot unmarshal {kind} into Go value of type "
             f"{go_type}"
         )
+
     return operations
 
 
@@ -129,6 +132,7 @@ def strategic_merge_transformer(loader: FileLoader, config: Object) -> Transform
             patches += read_resources(path)
         except CliError:
             patches += load_resources(loader, path)
+
     if inline:
         patches += read_resources(inline)
     if not patches:
@@ -180,12 +184,14 @@ def _merge_selected(
                 key: patch.text_at(("metadata", name, key), value)
                 for key, value in meta[name].items()
             }
+
     for resource in selected:
         _merge(
             resource,
             {**change, "apiVersion": resource.object["apiVersion"], "metadata": meta},
             options,
         )
+
     kept = [resource for resource in resources if resource.object]
     resources.all = []
     for resource in kept:
@@ -212,6 +218,7 @@ def _merge(resource: KustomizedResource, change: Object, options: Object) -> Non
         merged["metadata"]["namespace"] = before.namespace
     else:
         merged["metadata"].pop("namespace", None)
+
     resource.object = merged
 
 
@@ -229,6 +236,7 @@ def _apply_operations(resource: KustomizedResource, operations: list[Any]) -> No
         if not isinstance(error, api_errors.Status):
             raise
         raise CliError(str(error.__cause__ or f"a patch cannot be applied: {error}")) from None
+
     patched_meta = patched.get("metadata")
     if isinstance(patched_meta, dict) and patched_meta.get("annotations") == {}:
         del patched_meta["annotations"]

@@ -103,6 +103,7 @@ def transformer_configs(
             "NamespaceTransformer",
             {"metadata": {"namespace": namespace}, "fieldSpecs": specs("namespace")},
         )
+
     for name, field in (("Prefix", "namePrefix"), ("Suffix", "nameSuffix")):
         if affix := settings.get(field):
             yield f"{name}Transformer", {name.lower(): affix, "fieldSpecs": specs(field)}
@@ -112,6 +113,7 @@ def transformer_configs(
             "AnnotationsTransformer",
             {"annotations": pairs, "fieldSpecs": specs("commonAnnotations")},
         )
+
     for entry in nested_list(settings, "patchesJson6902"):
         fields = {
             "target": entry.get("target"),
@@ -119,6 +121,7 @@ def transformer_configs(
             "jsonOp": entry.get("patch"),
         }
         yield "PatchJson6902Transformer", fields
+
     for entry in nested_list(settings, "replicas"):
         yield "ReplicaCountTransformer", {"replica": entry, "fieldSpecs": specs("replicas")}
     for entry in nested_list(settings, "images"):
@@ -151,6 +154,7 @@ def label_configs(settings: Object, config: TransformerConfig) -> Iterator[tuple
             "LabelTransformer",
             {"labels": nested_map(label, "pairs"), "fieldSpecs": _entries(specs)},
         )
+
     if labels or settings.get("commonLabels"):
         yield (
             "LabelTransformer",

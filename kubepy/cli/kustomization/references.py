@@ -66,6 +66,7 @@ def _candidates(
                     f"Invalid Input: namespace is blank for resource {quote(str(referrer_id))}\n"
                 )
             namespaces.add(subject["namespace"])
+
     own = referrer_id.effective_namespace
     return [
         candidate
@@ -109,6 +110,7 @@ class _NameField:
             if referral and referral.id.name != text_of(value):
                 return referral.id.name
             return value
+
         if "name" not in value:
             raise CliError("path config error; no 'name' field in node")
         name = text_of(value["name"])
@@ -125,6 +127,7 @@ class _NameField:
                 for candidate in candidates
                 if candidate.id.effective_namespace == namespace
             ]
+
         referral = self._referral(name, candidates, with_namespace=True)
         if referral is None or (referral.id.name == name and not referral.id.namespace):
             return value
@@ -144,6 +147,7 @@ class _NameField:
                     for candidate in matching
                     if has_same_affixes(candidate, self.referrer, or_none=or_none)
                 ]
+
         if (
             len(
                 {
@@ -157,6 +161,7 @@ class _NameField:
                 f"found multiple possible referrals: "
                 f"{', '.join(str(match.id) for match in matching)}"
             )
+
         if matching:
             return matching[0]
         return None
@@ -172,6 +177,7 @@ class _NameField:
             before.is_selected(target.group, target.version, target.kind) for before in previous
         ):
             return False
+
         role = self.referrer.object.get("roleRef")
         if (
             self.spec.path.endswith("roleRef/name")
@@ -182,6 +188,7 @@ class _NameField:
             kind = role["kind"] or ""
             if not any(before.is_selected(group, "", kind) for before in previous):
                 return False
+
         # Service accounts can be referred to from any namespace.
         if candidate.id.kind == "ServiceAccount" or self.referrer.id.is_cluster_scoped:
             return True

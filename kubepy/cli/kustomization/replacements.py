@@ -88,6 +88,7 @@ def _source_value(resources: ResMap, source: Object) -> Any:
             )
         problem = "multiple matches for selector" if matching else "nothing selected by"
         raise CliError(f"{problem} {':'.join(text for text in texts if text)}")
+
     path = path or DEFAULT_PATH
     values: list[Any] = []
     walk(matching[0].object, split(path), lambda holder, key: values.append(holder[key]))
@@ -95,6 +96,7 @@ def _source_value(resources: ResMap, source: Object) -> Any:
         raise CliError(
             f"fieldPath `{path}` is missing for replacement source {_source_text(source)}"
         )
+
     value = values[0]
     delimiter = options.get("delimiter")
     index = options.get("index", 0)
@@ -201,6 +203,7 @@ def walk(node: Any, parts: list[str], change: ValueFunction, *, create: bool = F
             node[name] = {} if rest else None
     else:
         return False
+
     reached = False
     for key in keys:
         if rest:
@@ -208,6 +211,7 @@ def walk(node: Any, parts: list[str], change: ValueFunction, *, create: bool = F
         else:
             change(node, key)
             reached = True
+
     return reached
 
 

@@ -79,6 +79,7 @@ def parse_repository(
         if not host:
             return None
         host = scheme + user + host
+
     parts = split_repository_path(rest, host)
     if (
         parts is None
@@ -86,6 +87,7 @@ def parse_repository(
         or os.path.normpath(parts[1].removeprefix("/")).split("/")[0] == ".."
     ):
         return None
+
     ref, timeout, submodules = parse_query(query)
     return RepoSpec(address, host + parts[0], parts[1].removeprefix("/"), ref, timeout, submodules)
 
@@ -142,10 +144,12 @@ def clone(spec: RepoSpec) -> str:
         raise CliError(
             "no 'git' program on path: exec: \"git\": executable file not found in $PATH"
         )
+
     if spec.ref.startswith("-"):
         raise CliError(
             f"the ref {quote(spec.ref)} of '{printable(spec.raw)}' would be an option of git"
         )
+
     folder = os.path.realpath(create_folder("kustomize-"))
     try:
         for args in (
@@ -159,6 +163,7 @@ def clone(spec: RepoSpec) -> str:
     except BaseException:
         remove(folder)
         raise
+
     return folder
 
 
@@ -177,6 +182,7 @@ def _run(command: list[str], folder: str, timeout: float) -> None:
         )
     except subprocess.TimeoutExpired:
         raise CliError(f"hit {format_duration(timeout)} timeout running '{line}'") from None
+
     if done.returncode:
         output = printable_lines(done.stdout.decode(errors="replace"))
         raise CliError(f"failed to run '{line}': {output}: exit status {done.returncode}")

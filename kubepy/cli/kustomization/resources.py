@@ -254,6 +254,7 @@ def read_resources(text: str) -> list[KustomizedResource]:
         contents = [content for content in contents_of(text, blank=BLANK) if content is not None]
     except CliError as error:
         raise CliError(f"MalformedYAMLError: {error}") from None
+
     if (
         len(contents) == 1
         and isinstance(contents[0], dict)
@@ -261,6 +262,7 @@ def read_resources(text: str) -> list[KustomizedResource]:
         and "items" in contents[0]
     ):
         contents = list(contents[0]["items"]) if isinstance(contents[0]["items"], list) else []
+
     queue = [content for content in contents if content != {}]
     resources = []
     for content in queue:
@@ -277,6 +279,7 @@ def read_resources(text: str) -> list[KustomizedResource]:
         for item in items or ():
             _check_metadata(item)
             queue.append(item)
+
     return resources
 
 
@@ -303,6 +306,7 @@ def _check_metadata(obj: Any) -> None:
         or (not meta and not obj.get("kind") and not obj.get("apiVersion"))
     ):
         raise CliError("missing Resource metadata")
+
     meta = meta or {}
     pairs = [
         f"map["

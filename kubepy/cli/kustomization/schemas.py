@@ -195,6 +195,7 @@ class Schemas:
                 raise CliError("the specified OpenAPI version is not built in")
             self._is_set = bool(version)
             return
+
         if "version" in settings:
             raise CliError("builtin version and custom schema provided, cannot use both")
         definitions = document.get("definitions") if isinstance(document, dict) else ""
@@ -202,6 +203,7 @@ class Schemas:
             not isinstance(node, dict) for node in (definitions or {}).values()
         ):
             raise CliError("invalid schema file: it has no map of definitions")
+
         self._is_set = True
         self.has_built_in = self._used
         for node in (definitions or {}).values():

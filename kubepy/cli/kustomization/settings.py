@@ -164,6 +164,7 @@ def decode(
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise _mismatch(value, shape, field)
         return value
+
     if isinstance(shape, list):
         if not isinstance(value, list):
             raise _mismatch(value, shape, field)
@@ -173,6 +174,7 @@ def decode(
             else decode(item, shape[0], strict=strict, as_text=as_text, field=field)
             for item in value
         ]
+
     if not isinstance(value, dict):
         raise _mismatch(value, shape, field)
     if isinstance(shape, dict):
@@ -182,6 +184,7 @@ def decode(
             else decode(item, shape["*"], strict=strict, as_text=as_text, field=field)
             for key, item in value.items()
         }
+
     decoded: Object = {}
     _, _, path = field.partition(".")
     for key in sorted(value, key=str):
@@ -193,6 +196,7 @@ def decode(
             decoded[name] = decode(
                 value[key], shape.fields[name], strict=strict, as_text=as_text, field=inner
             )
+
     return decoded
 
 
@@ -236,6 +240,7 @@ def read_settings(text: str, root: str, warn: Callable[[str], None]) -> Object:
         )
     except CliError as error:
         raise CliError(f"invalid Kustomization: {error}") from None
+
     for name in UNSUPPORTED:
         if settings.get(name):
             raise CliError(f"the kustomization field {quote(name)} is not supported")
@@ -247,12 +252,14 @@ def read_settings(text: str, root: str, warn: Callable[[str], None]) -> Object:
                 f"'kustomize edit "
                 "fix' to update your Kustomization automatically."
             )
+
     if not any(
         value or isinstance(value, dict | list)
         for name, value in settings.items()
         if name not in ("apiVersion", "kind")
     ):
         raise CliError("kustomization.yaml is empty")
+
     kind = settings["kind"] = settings.get("kind") or "Kustomization"
     problems = []
     if kind not in ("Kustomization", "Component"):
@@ -271,4 +278,5 @@ def read_settings(text: str, root: str, warn: Callable[[str], None]) -> Object:
     ):
         if source := args.pop("env", ""):
             args["envs"] = [*nested_list(args, "envs"), source]
+
     return settings

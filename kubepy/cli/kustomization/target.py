@@ -118,10 +118,12 @@ def _build(loader: FileLoader, warn: Warn) -> list[Object]:
                 annotations[key] = resource.text_at(("metadata", "annotations", key), value)
         if not annotations:
             resource.object["metadata"].pop("annotations", None)
+
     if "managedByLabel" in metadata:
         pairs_transformer({MANAGED_BY: f"kustomize-{KUSTOMIZE_VERSION}"}, METADATA_LABELS)(
             resources
         )
+
     return [resource.object for resource in in_order(kept, target.settings.get("sortOptions"))]
 
 
@@ -220,6 +222,7 @@ class KustTarget:
             return
         except CliError as error:
             problem = error
+
         file_problem = f"{step} resources from '{path}': {problem}"
         if isinstance(problem, HttpStatusError):
             raise CliError(file_problem)
@@ -231,6 +234,7 @@ class KustTarget:
             ):
                 raise CliError(file_problem) from None
             raise CliError(f"accumulation err='{file_problem}': {error}") from None
+
         with _prefixed(f"accumulation err='{file_problem}'"):
             self._accumulate_folder(base, path, resources)
 
@@ -268,6 +272,7 @@ class KustTarget:
                 inner.accumulate(added)
         finally:
             loader.leave()
+
         with _prefixed(f"recursed merging from path '{loader.root}'"):
             if component:
                 resources.config = EMPTY.merged(resources.config)
@@ -304,6 +309,7 @@ class KustTarget:
                 (origin_of_plugin(resource), plugins.external_generator(self.loader, resource))
                 for resource in self._configurations(nested_list(self.settings, "generators"))
             ]
+
         for origin, generate in generators:
             generated = generate()
             record_generator(generated, origin)
@@ -384,12 +390,14 @@ def in_order(
             "'fifo', "
             "not 'legacy'"
         )
+
     if order == "fifo":
         return resources
     if legacy is None:
         ranks = kind_ranks(ORDER_FIRST, ORDER_LAST)
     else:
         ranks = kind_ranks(nested_list(legacy, "orderFirst"), nested_list(legacy, "orderLast"))
+
     return sorted(
         resources,
         key=lambda resource: (ranks.get(resource.id.kind, 0), resource.id.legacy_sort_key),

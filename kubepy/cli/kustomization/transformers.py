@@ -415,6 +415,7 @@ def value_add_transformer(loader: FileLoader, config: Object) -> Transformer:
         targets += nested_list(
             decode(contents[0] if contents else None, _VALUE_ADD) or {}, "targets"
         )
+
     if not targets:
         raise CliError("must specify at least one target")
     for target in targets:
@@ -444,6 +445,7 @@ def _add_value(resource: KustomizedResource, value: str, path: str, position: in
         if holder.get(part) is None:
             holder[part] = {}
         holder = holder[part]
+
     if not isinstance(holder, dict):
         raise CliError(_wrong_node(holder, "MappingNode"))
     old = holder.get(last)

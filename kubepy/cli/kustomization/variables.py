@@ -92,6 +92,7 @@ def _value(resources: ResMap, variable: Var) -> Any:
         raise CliError(
             f"var '{variable}' cannot be mapped to a field in the set of known resources"
         )
+
     values: list[Any] = []
     parts = re.findall(r"(?:\\\.|[^.\[\]])+", variable.path)
     walk(

@@ -129,6 +129,7 @@ def changes_of(old: Object, new: Object, schema: Schema | None) -> list[Revision
             )
         else:
             changes += _changes(before.get(name, ABSENT), after.get(name, ABSENT), None, steps)
+
     return [*changes, *_changes(old.get("spec"), new.get("spec"), child(schema, "spec"), ())]
 
 
@@ -234,6 +235,7 @@ def diff_lines(change: RevisionChange) -> Iterator[DiffLine]:
         sides = (", ".join(side) for side in (change.old, change.new))
         yield DiffLine("~", f"{path_text(change.steps[:-1])}, in another order: ", *sides)
         return
+
     yield DiffLine("~", f"{change.path}:")
     for mark, line in compared_lines(old, new):
         yield DiffLine(mark, f"  {line}")
@@ -309,6 +311,7 @@ def _phrase(change: RevisionChange, several: bool) -> str:
         and change.new is not ABSENT
     ):
         return "restarted"
+
     if steps[-1] == PathStep(ORDER):
         return f"order of {_noun(steps[:-1])}"
     if (
@@ -317,6 +320,7 @@ def _phrase(change: RevisionChange, several: bool) -> str:
         and isinstance(change.new, str)
     ):
         return f"image {container} {image_change(change.old, change.new)}"
+
     if steps[-1] == PathStep("value") and len(steps) > 1 and steps[-2].is_key:  # of a variable
         steps = steps[:-1]
     noun = f"{_noun(steps)} ({container})" if container and several else _noun(steps)

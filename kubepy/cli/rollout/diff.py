@@ -93,6 +93,7 @@ def diff(factory: Factory, options: RolloutDiffOptions) -> None:
             factory.print(("---\n" if printed > 1 and style == "yaml" else "") + text, end="")
         else:
             factory.print(("\n" if printed > 1 else "") + diff_text(factory, info, pair))
+
         if not options.to_revision and changes_of_templates(
             pair.workloads(factory.cluster, info.resource)[1], info.content
         ):
@@ -176,6 +177,7 @@ def diff_text(factory: Factory, info: Info, pair: RevisionPair) -> str:
             bare_changes.get(change.path, change) if change.is_one_sided else change
             for change in changes
         ]
+
     heading = f"{info.printed_name} revision {pair.old.number} -> {pair.new.number}"
     changes = [*annotation_changes(pair), *changes]
     if not changes:

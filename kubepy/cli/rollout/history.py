@@ -81,6 +81,7 @@ def history(factory: Factory, options: HistoryOptions) -> None:
                 printer = printer_for(factory, options, text, formats=formats)
             printer(info.content)
             return
+
         printer = printer_for(factory, options, "", formats=formats, typed=True)
         for revision in [_revision(revisions, options.revision)] if options.revision else revisions:
             if revision.source["kind"] == "ReplicaSet":
@@ -109,6 +110,7 @@ def history_text(obj: Object, revisions: list[Revision], number: int) -> str:
             ],
             Layout(PADDING),
         )
+
     revision = _revision(revisions, number)
     template = revision.template
     if (
@@ -117,6 +119,7 @@ def history_text(obj: Object, revisions: list[Revision], number: int) -> str:
         metadata = template.get("metadata", {})
         annotations = {**nested_map(metadata, "annotations"), CHANGE_CAUSE: revision.change_cause}
         template = {**template, "metadata": {**metadata, "annotations": annotations}}
+
     writer = PrefixWriter()
     describe_pods.template(writer, template)
     return writer.raw()

@@ -170,6 +170,7 @@ def _change(
         change(changed)
     except CliError as error:
         raise CliError(f"error: {info.resource.key} {quote(info.name)} {error}") from None
+
     patch, patch_type = two_way_patch(info.content, changed)
     if not patch:
         raise unchanged(info.name)

@@ -143,6 +143,7 @@ class RolloutWatch:
             # The controllers have yet to see the object as it is: its status may be that of another
             # file.
             return False
+
         self.printed_version = version
         factory.print(state.message)
         factory.stdout.flush()
@@ -204,10 +205,12 @@ def daemon_set(obj: Object, revision: int) -> RolloutStatus:
         return RolloutStatus(
             f"{waiting} {updated} out of {desired} new pods have been updated...", False
         )
+
     if available < desired:
         return RolloutStatus(
             f"{waiting} {available} of {desired} updated pods are available...", False
         )
+
     return RolloutStatus(f"daemon set {quote(name)} successfully rolled out", True)
 
 
@@ -224,6 +227,7 @@ def deployment(obj: Object, revision: int) -> RolloutStatus:
             f"desired revision ({revision}) is different from the running revision "
             f"({revision_of(obj)})"
         )
+
     if not is_observed(obj):
         return RolloutStatus("Waiting for deployment spec update to be observed...", False)
     if any(
@@ -231,6 +235,7 @@ def deployment(obj: Object, revision: int) -> RolloutStatus:
         for condition in nested_list(status, "conditions")
     ):
         raise CliError(f"deployment {quote(name)} exceeded its progress deadline")
+
     desired = obj["spec"].get("replicas", 0)
     total = status.get("replicas", 0)
     updated = status.get("updatedReplicas", 0)
@@ -240,14 +245,17 @@ def deployment(obj: Object, revision: int) -> RolloutStatus:
         return RolloutStatus(
             f"{waiting} {updated} out of {desired} new replicas have been updated...", False
         )
+
     if total > updated:
         return RolloutStatus(
             f"{waiting} {total - updated} old replicas are pending termination...", False
         )
+
     if available < updated:
         return RolloutStatus(
             f"{waiting} {available} of {updated} updated replicas are available...", False
         )
+
     return RolloutStatus(f"deployment {quote(name)} successfully rolled out", True)
 
 
@@ -275,6 +283,7 @@ def stateful_set(obj: Object, revision: int) -> RolloutStatus:
         return RolloutStatus(
             f"partitioned roll out complete: {updated} new pods have been updated...", True
         )
+
     current = status.get("currentRevision", "")
     update = status.get("updateRevision", "")
     if update != current:
@@ -283,6 +292,7 @@ def stateful_set(obj: Object, revision: int) -> RolloutStatus:
             f"{update}...",
             False,
         )
+
     return RolloutStatus(
         f"statefulset rolling update complete {status.get('currentReplicas', 0)} pods at revision"
         f" {current}...",

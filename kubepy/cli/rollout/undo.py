@@ -155,12 +155,14 @@ def plan_rollback(obj: Object, revisions: list[Revision], number: int) -> Rollba
             if is_deployment
             else "no last revision to roll back to"
         )
+
     target = find_revision(revisions, number)
     if not is_deployment:
         is_current = holds(target.source, obj["spec"]["template"])
         return Rollback(
             target, None if is_current else target.source["data"], STRATEGIC_MERGE_PATCH
         )
+
     if same_template(target.template, obj["spec"]["template"]):
         return Rollback(target, None, JSON_PATCH)
     annotations = {

@@ -88,6 +88,7 @@ class Builder(NamedTuple):
                 errors.append(CliError("the -k flag can't be used with -f or -R"))
             if options.filename and not errors:
                 filenames = manifests.expand_paths(options.filename, recursive, errors)
+
         selector = self.selector or ""
         if self.selector is None and isinstance(options, SelectorOptions):
             selector = options.selector
@@ -102,6 +103,7 @@ class Builder(NamedTuple):
         except CliError as error:
             errors.append(error)
             words = []
+
         is_all = isinstance(options, AllNamespacesOptions) and options.all_namespaces
         namespace = None if is_all else self.factory.namespace
         raise_all(errors)
@@ -124,6 +126,7 @@ class Builder(NamedTuple):
                 if self.latest or self.local
                 else lambda info: self._place(info, namespace),
             )
+
         if self.local:
             raise CliError(MISSING_RESOURCE)
         is_bare = self.bare_types and len(words) == 1 and "/" not in words[0]
@@ -140,6 +143,7 @@ class Builder(NamedTuple):
             raise CliError(
                 "selectors and the all flag cannot be used when passing resource/name arguments"
             )
+
         if len(words) > 1:
             raise CliError("name cannot be provided when a selector is specified")
         if not words:
@@ -165,6 +169,7 @@ class Builder(NamedTuple):
             if len(words) == 1:
                 raise CliError("resource(s) were provided, but no name was specified")
             pairs = [(types[0].full_name, name) for name in words[1:]]
+
         subresource = (
             self.options.subresource if isinstance(self.options, SubresourceOptions) else ""
         )
@@ -174,6 +179,7 @@ class Builder(NamedTuple):
             if resource.namespaced and namespace is None:
                 raise CliError("a resource cannot be retrieved by name across all namespaces")
             infos.append(Info(resource, namespace or "", name, subresource=subresource))
+
         keys = [Key(info.resource.storage_key, info.namespace, info.name) for info in infos]
         self.factory.catch_up(None if self.related else keys)
 
@@ -233,6 +239,7 @@ class Builder(NamedTuple):
             if not is_expected(error):
                 raise
             return error
+
         return info
 
     def _place(self, info: Info, namespace: str | None) -> None:
@@ -292,6 +299,7 @@ def _normalized(factory: Factory, args: list[str]) -> list[str]:
             category = factory.scheme.in_category(word) if word else []
             expanded += [resource.key for resource in category] or [word]
         args = [",".join(expanded), *args[1:]]
+
     return args
 
 

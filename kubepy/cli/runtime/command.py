@@ -142,6 +142,7 @@ class Command(click.Group):
             ctx.params = {"child": child, "words": [*args[:position], *args[position + 1 :]]}
             ctx.meta.setdefault(TYPED, []).append(args[position])
             return []
+
         try:
             ctx.meta[LINE] = parsed = parser.parse(args)
             ctx.params = parsed.values
@@ -153,6 +154,7 @@ class Command(click.Group):
                 raise FlagError(ctx.command_path, message) from None
             ctx.obj.say(f"error: {UsageError(ctx.command_path, message)}")
             raise SilentExit(self.flag_error_status) from None
+
         return []
 
     def invoke(self, ctx: click.Context) -> None:

@@ -151,6 +151,7 @@ class Driver:
             is_idle = not self._manager.has_work()
         else:
             is_idle = settled_checkpoint(self._cluster) is not None
+
         store = self._cluster.store
         if (
             is_idle
@@ -303,6 +304,7 @@ class Driver:
             else:
                 clock.sleep(seconds)
                 pause = managers.POLL_SECONDS
+
         return True
 
     def _move_until(
@@ -344,6 +346,7 @@ class Driver:
                     raise CliError(ENDLESS)
                 tried = revision
                 self._wait_for(managers.Horizon(until), done, about)
+
         return True
 
     def _wait_for(self, horizon: Horizon, done: Callable[[], bool], about: str) -> Advance:
@@ -451,6 +454,7 @@ class Driver:
                 cluster.client.move_time_to(moment)
             else:
                 cluster.clock.sleep(managers.POLL_SECONDS)
+
         return None
 
     def has_observed(self, obj: Object) -> bool:
@@ -490,6 +494,7 @@ class Driver:
                 f"note: controllers undo each other's work about {len(contests) - MOST_CONTESTS} "
                 f"more objects"
             )
+
         if summary.is_cut and not self._has_told_cut:
             self._has_told_cut = True
             self._say(

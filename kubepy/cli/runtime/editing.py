@@ -147,10 +147,12 @@ class Editing:
         except CliError:
             self._keep(last)
             raise
+
         if last.reasons and without_comments(last.text) == without_comments(current.text):
             last.remove()
             self._keep(current)
             raise CliError("Edit cancelled, no valid changes were saved.")
+
         last.remove()
         return current
 
@@ -160,10 +162,12 @@ class Editing:
             current.remove()
             self.factory.say("Edit cancelled, no changes made.")
             return True
+
         if not has_lines(current.text):
             current.remove()
             self.factory.say("Edit cancelled, saved file was empty.")
             return True
+
         updated, errors = Result(
             entry
             for manifest in read_stream(self.factory, current.text, "edited-file")
@@ -178,16 +182,19 @@ class Editing:
             if is_expected(error):
                 self._keep(current)
             raise
+
         if current.retryable:
             self.factory.say(
                 f"You can run `kubepy replace -f {current.path}` to try this update again."
             )
             raise SilentExit
+
         if current.not_found:
             self.factory.say(
                 f"The edits you made on deleted resources have been saved to {quote(current.path)}"
             )
             raise SilentExit
+
         if current.reasons:
             return False
         current.remove()

@@ -248,6 +248,7 @@ class Factory:
                 cluster = clusters.LocalCluster.open(self.folder, create=self.may_create)
         except storage_errors.NoClusterError:
             raise self._no_cluster(self.folder) from None
+
         self._faults_found = cluster.settings.faults
         client = cluster.client.with_warn(self.warn)
         if user := self.options.impersonated_user(self._target.user_name, self._target.user):
@@ -261,6 +262,7 @@ class Factory:
             drawn = cluster.use_faults(settings)
             self.fault_run = faults.FaultRun(cluster, self.folder, self.words, self.say)
             self.fault_run.begin(drawn)
+
         if self.options.v or self.options.vmodule:
             logger = klog.Logger(
                 self.options.v, self.say, cluster.clock, self.options.module_levels()
@@ -275,6 +277,7 @@ class Factory:
                 logging.disable_compression = self.options.disable_compression
                 if self.program == KUBECTL:
                     logging.user_agent = f"kubectl/{KUBERNETES_VERSION}"
+
         return cluster
 
     @cached_property
@@ -299,6 +302,7 @@ class Factory:
                 with closing(cluster):
                     self._furnish(cluster)
                     self.believe_checkouts()  # what the command met when it wrote
+
         if "_scratch" in self.__dict__:
             self._scratch.cleanup()
 
@@ -398,11 +402,13 @@ class Factory:
             and self.cluster.settings.tick == cluster_settings.READS
         ):
             return self.driver.tick()
+
         if (
             self.cluster.store.holder(checkpoints.MANAGER_LOCK) is not None
         ):  # that process sees all edits by itself
             client.take_over_time()
             return False
+
         if not self.reconciles:
             return self.look_for_checkouts(reads)
         if checkpoints.settled_checkpoint(self.cluster, reads=reads):

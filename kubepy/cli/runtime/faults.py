@@ -99,6 +99,7 @@ class FaultRun:
         ):  # a Python program has made this cluster in memory, and can make it again
             self._say(text)
             return
+
         try:
             command = self._save(self._before)
         except (FolderError, OSError) as error:

@@ -301,6 +301,7 @@ def _quoted_field(text: str, start: int) -> tuple[str, int]:
             )
         field = field + '"'
         at = end + 2
+
     raise ValueError(
         f'parse error on line 1, column {_column(text, len(text))}: extraneous or missing " in '
         "quoted-field"
@@ -364,6 +365,7 @@ class Parser:
                 self._long(word[2:], rest)
             else:
                 self._shorts(word[1:], rest)
+
         return args, -1
 
     def first_word(self, words: Sequence[str]) -> int | None:
@@ -397,6 +399,7 @@ class Parser:
             if name != "help":
                 raise FlagSyntaxError(printable(f"unknown flag: --{name}"))
             flag = HELP
+
         if not equals:
             if flag.no_value is not None:
                 value = flag.no_value
@@ -404,6 +407,7 @@ class Parser:
                 value = rest.pop()
             else:
                 raise FlagSyntaxError(f"flag needs an argument: --{name}")
+
         self._set(flag, value)
 
     def _shorts(self, text: str, rest: list[str]) -> None:

@@ -95,6 +95,7 @@ class Info:
             ):
                 factory.client.get("namespaces", self.namespace)
             raise
+
         return self.object
 
     def refresh(self, obj: Object) -> None:

@@ -109,6 +109,7 @@ class ConfigAccess(NamedTuple):
             reason = f"read {self.path}: {(error.strerror or str(error)).lower()}"
         except ValueError as error:
             reason = str(error)
+
         raise CliError(f"error loading config file {quote(self.path)}: {reason}") from None
 
     def _read_own(self) -> Kubeconfig:
@@ -220,6 +221,7 @@ def decode(content: object) -> Kubeconfig:
             f"{goformat.json_type_name(content)} into Go value of type struct {{ APIVersion string "
             r'"json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
         )
+
     kind = content.get("kind") or "Config"
     version = content.get("apiVersion") or "v1"
     if (kind, version) != ("Config", "v1"):
@@ -227,6 +229,7 @@ def decode(content: object) -> Kubeconfig:
             f'no kind "{kind}" is registered for version "{version}" in scheme '
             '"k8s.io/client-go/tools/clientcmd/api/latest/latest.go:50"'
         )
+
     current = content.get("current-context") or ""
     _check(current, "string", "Config.current-context")
     clusters, contexts, users = (
@@ -262,6 +265,7 @@ def decode_entries(items: object, section: str) -> Entries:
                 f'"{name}" in list'
             )
         entries[name] = dict(entry)
+
     return entries
 
 
@@ -271,12 +275,14 @@ def _check(value: object, go_type: str, path: str) -> None:
         form: type = list
     else:
         form = str if go_type == "string" else dict
+
     if value is not None and not isinstance(value, form):
         raise ValueError(
             f"json: cannot unmarshal {goformat.json_type_name(value)} into Go struct field {path} "
             f"of "
             f"type {go_type}"
         )
+
     if go_type == "[]string":
         for item in value or ():  # type: ignore[attr-defined]
             _check(item, "string", path)
@@ -345,12 +351,14 @@ def target(
         raise UnprefixedError(
             f"Error in configuration: context was not found for specified context: {name}"
         )
+
     chosen = config.contexts.get(name, {})
     if config.is_chosen:
         if cluster and cluster not in config.clusters and not is_folder(cluster):
             raise CliError(f"no server found for cluster {quote(cluster)}")
         if user and user not in config.users:
             raise CliError(f"auth info {quote(user)} does not exist")
+
     server = config.clusters.get(cluster or chosen.get("cluster") or "", {}).get(
         "server"
     ) or server_of(cluster)

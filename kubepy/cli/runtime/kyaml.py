@@ -47,12 +47,14 @@ def _node(value: Any, level: int) -> str:
             f"{pad}  {_key(key)}: {_node(entry, level + 1)},\n" for key, entry in value.items()
         ]
         return "{\n" + "".join(lines) + pad + "}"
+
     if value and isinstance(value, list):
         if all(
             isinstance(item, dict | list) for item in value
         ):  # brackets stay together: [{ … }, { … }]
             return "[" + ", ".join(_node(item, level) for item in value) + "]"
         return "[\n" + "".join(f"{pad}  {_node(item, level + 1)},\n" for item in value) + pad + "]"
+
     if isinstance(value, str):
         return _string(value, level + 1)
     return to_json(value)

@@ -56,6 +56,7 @@ def expand_paths(names: list[str], recursive: bool, errors: list[Exception]) -> 
                     f"[{' '.join(EXTENSIONS)}]"
                 )
             )
+
     if paths.count("-") > 1:
         errors.append(CliError(STDIN_MULTI_USE))
     return paths
@@ -72,6 +73,7 @@ def _matches(name: str) -> list[str]:
                 f"{error}"
             ) from None
         return [name]
+
     if os.path.exists(name):
         return [name]
     if _is_bad_pattern(name):
@@ -209,6 +211,7 @@ def manifest_of(factory: Factory, content: Any, source: str, *, local: bool = Fa
         return Manifest(
             [CliError("*unstructured.Unstructured is not a list: no Items field in this object")]
         )
+
     # The items of a typed list (ConfigMapList) may leave out kind and apiVersion.
     types = {
         "apiVersion": content.get("apiVersion", ""),
@@ -232,6 +235,7 @@ def shape_problem(content: Any) -> str:
             f"json: cannot unmarshal {json_type_name(content)} into Go value of type "
             f"unstructured.detector"
         )
+
     items = content.get("items")
     if not isinstance(items, list | None):
         return _unmarshal(items, "decodeList.items", "[]json.RawMessage")
@@ -241,6 +245,7 @@ def shape_problem(content: Any) -> str:
                 f"json: cannot unmarshal {json_type_name(item)} into Go value of type "
                 f"map[string]interface {{}}"
             )
+
     version = content.get("apiVersion") or ""
     if (
         not isinstance(content.get("kind"), str)
@@ -248,6 +253,7 @@ def shape_problem(content: Any) -> str:
         or str(version).count("/") > 1
     ):
         return f"Object 'Kind' is missing in '{to_json(content)}'"
+
     if not isinstance(version, str):
         return _unmarshal(version, "metadataOnlyObject.TypeMeta.apiVersion", "string")
     return _metadata_problem(content)
@@ -290,6 +296,7 @@ def _item_info(factory: Factory, content: Object, source: str, local: bool) -> I
                 f'unable to get type info from the object "*unstructured.Unstructured": Object '
                 f"{words}"
             )
+
     content.setdefault("metadata", {})
     metadata = content["metadata"]
     # The labels of an item are left to the server to refuse.

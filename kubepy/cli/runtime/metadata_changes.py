@@ -85,6 +85,7 @@ class MetadataOptions(
             raise CliError(
                 "one or more resources must be specified as <resource> <name> or <resource>/<name>"
             )
+
         if not changes.set and not changes.remove and not self.list_:
             raise CliError(f"at least one {changes.field.removesuffix('s')} update is required")
 

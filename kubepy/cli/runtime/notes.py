@@ -57,11 +57,13 @@ class Notes(NamedTuple):
             )
             if message:
                 waiting.setdefault((message, str(pod["spec"].get("nodeSelector"))), []).append(pod)
+
         nodes = client.list("nodes").items if waiting else []
         if waiting and not nodes:
             waiting = {
                 ("there are no nodes", ""): [pod for pods in waiting.values() for pod in pods]
             }
+
         for (message, _), pods in waiting.items():
             first = pods[0]["metadata"]
             name = f"{first['namespace']}/{first['name']}"

@@ -320,11 +320,13 @@ class GlobalOptions(Options):
             return authorization.with_implied_groups(
                 authorization.new_user(username, groups or (), uid or "", extra)
             )
+
         if uid or groups or extra:
             raise CliError(
                 f"requesting uid, groups or user-extra for {printable(name)} without "
                 f"impersonating a user"
             )
+
         return None
 
 
@@ -511,6 +513,7 @@ class DryRunOptions(Options):
                 "--dry-run is deprecated and can be replaced with --dry-run=client.",
                 "helpers.go:719",
             )
+
         try:
             strategy, place = (
                 (CLIENT, "helpers.go:733") if parse_bool(value) else (NONE, "helpers.go:736")
@@ -521,6 +524,7 @@ class DryRunOptions(Options):
                     f'Invalid dry-run value ({value}). Must be "none", "server", or "client".'
                 )
             ) from None
+
         return (
             strategy,
             (

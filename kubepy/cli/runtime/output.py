@@ -88,11 +88,13 @@ def format_printer(
                 f"error reading --template {printable(argument)}, open {printable(argument)}: "
                 f"{(error.strerror or str(error)).lower()}"
             ) from None
+
     missing_ok = options.allow_missing_template_keys
     if style in JSONPATHS:
         return _jsonpath_printer(
             factory, argument, missing_ok, as_json=style == "jsonpath-as-json", typed=typed
         )
+
     return _template_printer(factory, argument, missing_ok, typed=typed)
 
 
@@ -276,6 +278,7 @@ def _jsonpath_printer(
         path = jsonpath.parse(template, missing_ok)
     except jsonpath.JSONPathError as error:
         raise CliError(printable(f"error parsing jsonpath {template}, {error}")) from None
+
     managers = jsonpath.may_print(path, MANAGERS)
 
     def input_of(obj: Object, *, managers: bool) -> Object:
@@ -309,6 +312,7 @@ def _template_printer(factory: Factory, template: str, missing_ok: bool, *, type
         parsed = gotemplate.Template(template)
     except gotemplate.TemplateError as error:
         raise CliError(f"error parsing template {template}, {error}") from None
+
     managers = parsed.may_print(MANAGERS)
 
     def print_template(obj: Object) -> None:

@@ -91,6 +91,7 @@ def _json_patched(obj: Object, text: str) -> Any:
         operations = yaml.read_json(text)
     except yaml.YamlError as error:
         raise CliError(str(error)) from None
+
     if not isinstance(operations, list):
         kind = {dict: "object", str: "string", bool: "bool"}.get(type(operations), "number")
         raise CliError(f"json: cannot unmarshal {kind} into Go value of type jsonpatch.Patch")
@@ -103,6 +104,7 @@ def _json_patched(obj: Object, text: str) -> Any:
             obj = patch_documents.json_patch(obj, [operation])
         except api_errors.Status as error:
             raise CliError(f"{operation['op']} operation does not apply: {error}") from None
+
     return obj
 
 
@@ -118,6 +120,7 @@ def _check_operation(operation: Any) -> None:
             f"field: missing "
             "value"
         )
+
     if "path" not in operation:
         raise CliError(
             f"invalid operation {shown}: failed to decode 'path': operation missing path field: "
@@ -147,6 +150,7 @@ def _obstacle(obj: Any, operation: dict[str, Any]) -> str:
             f"error in remove for path: '{path}': unable to remove nonexistent key: {key}: "
             f"missing value"
         )
+
     if op == "test" and _child(holder, key) != operation.get("value"):
         return f"testing value {path} failed: test failed"
     return ""
@@ -173,14 +177,17 @@ def _decoded(obj: Any) -> Object:
             'type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string '
             '"json:\\"kind,omitempty\\"" }'
         )
+
     for field, word in (("kind", "Kind"), ("apiVersion", "apiVersion")):
         if not obj.get(field):
             raise CliError(
                 f"Object '{word}' is missing in '{goformat.to_json(obj, sort_keys=False)}'"
             )
+
     name = type_name(obj)
     try:
         kept = go_types.decode(obj).object
     except go_types.DecodeError as error:
         raise CliError(str(error)) from None
+
     return {"kind": obj["kind"], "apiVersion": obj["apiVersion"], **go_types.go_order(name, kept)}

@@ -48,6 +48,7 @@ def sorted_by(field: str, objects: Sequence[Object]) -> list[Object]:
         candidates = [_Valued((path.find(obj) or [[]])[0], obj) for obj in objects]
     except JSONPathError as error:
         raise CliError(str(error)) from None
+
     if objects and not any(valued.values for valued in candidates):
         raise no_such_field(field)
 

@@ -51,6 +51,7 @@ def lines(resource: Resource, objects: Sequence[Object], style: Style, now: date
         columns, rows = kinds.table(resource, objects, now, style.subresource)
     else:
         columns, rows = printers.print_table(printers.print_bare, objects, now)
+
     named = next(
         (
             index
@@ -69,6 +70,7 @@ def lines(resource: Resource, objects: Sequence[Object], style: Style, now: date
         text.append(
             _join([columns[index].name.upper() for index in shown], labels, "NAMESPACE", style)
         )
+
     for obj, cells in zip(objects, rows, strict=True):
         kind = f"{printed_kind(resource)}/" if style.with_kind else ""
         own = [
@@ -77,6 +79,7 @@ def lines(resource: Resource, objects: Sequence[Object], style: Style, now: date
         labels = [labels_of(obj).get(label, "") for label in style.labels]
         labels += [format_labels(labels_of(obj))] if style.show_labels else []
         text.append(_join(own, labels, namespace_of(obj), style))
+
     return text
 
 

@@ -103,6 +103,7 @@ def _problems(value: Any, schema: Schema, path: str, type_path: str) -> Iterator
         kind = {dict: "map", list: "array", int: "integer", float: "number"}.get(
             type(value), "string"
         )
+
     expected = (
         "string"
         if schema.int_or_string or schema.go_name == "Quantity"

@@ -143,6 +143,7 @@ class Setter:
                 self.send(info, changed, always=always)
             except api_errors.Status as error:
                 errors.append(CliError(f"{failed}{error}"))
+
         raise_all(errors)
 
     def changed_copy(self, info: Info, change: Change) -> Object:
@@ -170,6 +171,7 @@ class Setter:
                 namespace=info.namespace,
                 options=patch_options,
             )
+
         self.print(changed)
 
 
@@ -234,6 +236,7 @@ def split_pairs(words: list[str], kind: str) -> tuple[list[str], dict[str, str]]
             raise CliError(f"all resources must be specified before {kind} changes: {word}")
         else:
             resources.append(word)
+
     if invalid:
         raise CliError(f"invalid {kind} format: {', '.join(invalid)}")
     return resources, pairs

@@ -128,6 +128,7 @@ def env(factory: Factory, options: SetEnvOptions) -> None:
         raise CliError(
             "one or more resources must be specified as <resource> <name> or <resource>/<name>"
         )
+
     if options.list and options.output:
         raise CliError("--list and --output may not be specified together")
     if options.keys and not options.from_:
@@ -160,6 +161,7 @@ def env(factory: Factory, options: SetEnvOptions) -> None:
         for info in infos:
             change(copy.deepcopy(info.content))
         return
+
     setter.change_each(infos, change, failed="failed to patch env update to pod template: ")
 
 
@@ -198,10 +200,12 @@ def parse_changes(factory: Factory, words: list[str]) -> EnvChanges:
             changes.remove.append(word[:-1])
         else:
             raise CliError(f"unknown environment variable: {word}")
+
     if names & set(changes.remove):
         raise CliError(
             "can not both modify and remove the same environment variable in the same command"
         )
+
     return changes
 
 
@@ -231,6 +235,7 @@ def _imported_variables(factory: Factory, options: SetEnvOptions) -> list[Object
             variables.append(
                 {"name": name, "valueFrom": {field: {"key": key, "name": name_of(source)}}}
             )
+
     return variables
 
 
@@ -291,6 +296,7 @@ def _list_variables(
         factory.print(
             f"{name}={value}" if value is not None else f"# {name} from {reference_text(source)}"
         )
+
     for message in sorted(
         f"error retrieving reference for {', '.join(sorted(names))}: {error}"
         for error, names in names_by_error.items()

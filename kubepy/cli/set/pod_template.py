@@ -72,6 +72,7 @@ def image(factory: Factory, options: SetImageOptions) -> None:
                 "one or more resources must be specified as <resource> <name> or <resource>/<name>"
             )
         )
+
     if not images:
         problems.append(CliError("at least one image update is required"))
     elif len(images) > 1 and "*" in images:
@@ -81,6 +82,7 @@ def image(factory: Factory, options: SetImageOptions) -> None:
                 " container_name=container_image pairs"
             )
         )
+
     raise_all(problems)
     setter.refuse_local_server()
     refuse_all_of_selected(options)
@@ -159,6 +161,7 @@ def resources(factory: Factory, options: SetResourcesOptions) -> None:
         raise CliError(
             "you must specify an update to requests or limits (in the form of --requests/--limits)"
         )
+
     requirements = {
         "limits": parse_amounts(options.limits),
         "requests": parse_amounts(options.requests),

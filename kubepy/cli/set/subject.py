@@ -77,6 +77,7 @@ def subjects_of(factory: Factory, options: SetSubjectOptions, infos: list[Info])
         if not namespace and any(info.resource.kind == "ClusterRoleBinding" for info in infos):
             raise CliError("serviceaccount must be <namespace>:<name>, namespace must be specified")
         accounts.add((namespace, name))
+
     return [
         *({"apiGroup": GROUP, "kind": "User", "name": name} for name in sorted(set(options.user))),
         *(

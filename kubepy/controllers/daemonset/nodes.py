@@ -69,6 +69,7 @@ def node_status(
         )
     else:
         counts = Counts(misscheduled=int(is_there))
+
     is_settled = placement.should_continue and len(pods) == 1 and pods[0].is_active
     new_pod, old_pod, has_surplus = find_updated_pods_on_node(pods, criteria)
     if not has_surplus and old_pod is None and new_pod is not None:
@@ -125,6 +126,7 @@ class DaemonSetNodes:
             others = [pod for pod in pods if pod.name != old.name]
             if others:
                 self.nodes_to_daemon_pods[old.target_node] = others
+
         if new is None or not new.target_node:
             return
         if new.is_being_deleted and new.phase in TERMINAL_PHASES:

@@ -88,6 +88,7 @@ def surge(state: DaemonSetState, max_surge: int, desired: int) -> PodChanges:
             should_not_run_pods.append(old_pod.name)
         else:
             old_pods.append(old_pod.name)
+
     remaining_surge = max(max_surge - num_surge, 0)
     num_deletable = max(num_available - desired, 0)
     return (

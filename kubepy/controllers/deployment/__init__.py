@@ -179,6 +179,7 @@ class DeploymentController:
                 )
             case RequeueAt(due):
                 self.queue.add_at(state.key, due)
+
         return state
 
     def _scale(self, state: DeploymentState, action: ScaleReplicaSet) -> DeploymentState:
@@ -230,6 +231,7 @@ class DeploymentController:
             size = replicas(replica_set)
             if size > 0:
                 self._record_scaling(state.deployment, created, 0, size)
+
         return self.act_on_all(
             state.with_replica_set(created), note_created(state, created, action.revision)
         )

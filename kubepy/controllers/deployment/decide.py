@@ -100,6 +100,7 @@ def decide(state: DeploymentState) -> Sequence[Step]:
             sync_rollout_status,
             requeue_stuck_deployment,
         )
+
     recreate: Sequence[Step] = (scale_down_old_replica_sets_for_recreate,)
     if not sizes.active(state.old_replica_sets) and not old_pods_running(state):
         recreate = (
@@ -107,6 +108,7 @@ def decide(state: DeploymentState) -> Sequence[Step]:
             scale_up_new_replica_set_for_recreate,
             cleanup_complete_deployment,
         )
+
     return (
         check_paused_conditions,
         sync_revision,
@@ -252,6 +254,7 @@ def sync_revision(state: DeploymentState) -> Sequence[Action]:
                 }
             ),
         )
+
     state = state._replace(
         deployment=with_revision(deployment, annotations_of(new).get(REVISION, ""))
     )
@@ -262,6 +265,7 @@ def sync_revision(state: DeploymentState) -> Sequence[Action]:
         return _update_progressing(
             state, "True", "FoundNewReplicaSet", f'Found new replica set "{name_of(new)}"'
         )
+
     if annotations_of(state.deployment).get(REVISION) != annotations_of(state.stored).get(REVISION):
         return _update_status(state, state.deployment.get("status") or {})
     return ()

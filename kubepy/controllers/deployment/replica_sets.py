@@ -93,6 +93,7 @@ def annotations_with_revision(
             while len(history) > 1 and len(",".join(history)) > HISTORY_LENGTH:
                 history.pop(0)
             result[REVISION_HISTORY] = ",".join(history)
+
     return result
 
 

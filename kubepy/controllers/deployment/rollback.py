@@ -47,6 +47,7 @@ def roll_back(
         return DeploymentRollback(
             _without_rollback(deployment), "Warning", NOT_FOUND, "Unable to find last revision."
         )
+
     target = next(
         (replica_set for replica_set in replica_sets if revision_or_zero(replica_set) == revision),
         None,
@@ -60,6 +61,7 @@ def roll_back(
             f'"{name_of(deployment)}"'
         )
         return DeploymentRollback(_without_rollback(deployment), "Warning", UNCHANGED, message)
+
     message = f'Rolled back deployment "{name_of(deployment)}" to revision {revision}'
     return DeploymentRollback(
         _without_rollback(_with_template_of(deployment, target)), "Normal", DONE, message

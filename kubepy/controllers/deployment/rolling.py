@@ -41,6 +41,7 @@ def scale_down_old(deployment: Deployment, new: ReplicaSet, old: Sequence[Replic
         if cut > 0:
             scales.append((replica_set, size - cut))
             spare -= cut
+
     return scales
 
 

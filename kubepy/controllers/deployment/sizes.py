@@ -123,6 +123,7 @@ def proportional_sizes(
         share = min(share, left) if to_add > 0 else max(share, left)
         sizes[name_of(replica_set)] = replicas(replica_set) + share
         added += share
+
     largest = name_of(largest_first[0])
     sizes[largest] = max(0, sizes[largest] + to_add - added)
     return [(replica_set, sizes[name_of(replica_set)]) for replica_set in largest_first]

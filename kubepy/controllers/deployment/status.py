@@ -99,6 +99,7 @@ def calculate_status(state: DeploymentState) -> DeploymentStatus:
             "Deployment does not have minimum availability.",
             state.now,
         )
+
     status["conditions"] = with_condition(conditions_of(deployment), availability)
     return cast("DeploymentStatus", status)
 
@@ -177,11 +178,13 @@ def rollout_status(state: DeploymentState) -> DeploymentStatus:
         status["conditions"] = without_condition(status["conditions"], PROGRESSING)
     elif not is_settled:
         status["conditions"] = _progress_conditions(state, status, condition)
+
     failure = _replica_failure(state)
     if failure is not None:
         status["conditions"] = with_condition(status["conditions"], failure)
     else:
         status["conditions"] = without_condition(status["conditions"], "ReplicaFailure")
+
     return cast("DeploymentStatus", status)
 
 
@@ -196,6 +199,7 @@ def _progress_conditions(
         subject = f'ReplicaSet "{name_of(new)}"'
     else:
         subject = f'Deployment "{name_of(deployment)}"'
+
     if is_complete(deployment, status):
         return with_condition(
             conditions,
@@ -207,6 +211,7 @@ def _progress_conditions(
                 state.now,
             ),
         )
+
     if is_progressing(deployment, status):
         condition = new_condition(
             PROGRESSING, "True", "ReplicaSetUpdated", f"{subject} is progressing.", state.now
@@ -214,6 +219,7 @@ def _progress_conditions(
         if current is not None and current["status"] == "True":
             condition["lastTransitionTime"] = current.get("lastTransitionTime")
         return [*without_condition(conditions, PROGRESSING), condition]
+
     if is_timed_out(deployment, status, state.now):
         return with_condition(
             conditions,
@@ -225,6 +231,7 @@ def _progress_conditions(
                 state.now,
             ),
         )
+
     return conditions
 
 

@@ -180,6 +180,7 @@ class JobController:
             if ending is None and not is_being_deleted(state.job):
                 current = status.with_suspension(state)
                 self._record(state, status.suspension_event(state))
+
         tracking = status.track(state, outcome, ending)
         released = set(outcome.released)
         observed = self._flush(state, status.new_status(state, current, outcome, tracking))

@@ -122,6 +122,7 @@ def create_pods(state: JobState, count: int) -> JobActions:
         delay := remaining_delay(state.backoff, state.now)
     ):
         return JobActions(requeue_after=delay)
+
     pod = new_pod(state.job)
     if not is_indexed(state.job):
         return JobActions(create=[pod] * count)
@@ -136,6 +137,7 @@ def create_pods(state: JobState, count: int) -> JobActions:
         delays[index] = remaining_delay(
             BackoffRecord(failures, finish_time(replaced[index])), state.now
         )
+
     due = [index for index in pending if not delays[index]]
     return JobActions(
         create=[for_index(state.job, pod, index, replaced.get(index)) for index in due],

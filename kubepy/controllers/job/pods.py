@@ -58,6 +58,7 @@ def new_pod(job: Job) -> Pod:
             }
         if spec.get("containers"):
             spec = {**spec, "containers": list(map(_with_index_variable, spec["containers"]))}
+
     finalizers = metadata.get("finalizers") or []
     if FINALIZER not in finalizers:
         finalizers = [*finalizers, FINALIZER]
@@ -142,4 +143,5 @@ def _split_by_index(active: Iterable[Pod], completions: int) -> tuple[list[Pod],
         surplus += others if index >= 0 else [*others, best]
         if index >= 0:
             kept += [best]
+
     return kept, surplus

@@ -79,6 +79,7 @@ def _match(rule: PodFailurePolicyRule, pod: Pod) -> str:
         if code:
             return f"Container {container} for pod {pod_name} failed with exit code {code}"
         return ""
+
     patterns = {
         (pattern["type"], pattern.get("status")) for pattern in rule.get("onPodConditions") or []
     }

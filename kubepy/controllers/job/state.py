@@ -101,6 +101,7 @@ class JobState(NamedTuple):
             index = completion_index(pod)
             if index is not None and index not in settled:
                 last[index] = pod
+
         return last
 
 
@@ -133,6 +134,7 @@ def new_job_state(
         if has_backoff_limit_per_index(job):
             failed_indexes = parse_indexes(status.get("failedIndexes") or "", completions)
             failed_indexes |= indexes_of(pod for pod in new_failed if is_index_failed(job, pod))
+
     return JobState(
         key,
         job,

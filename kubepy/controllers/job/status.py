@@ -140,6 +140,7 @@ def track(state: JobState, outcome: JobOutcome, ending: Ending | None) -> Tracki
             and match_pod_failure_policy(job, pod).counts
         ):
             failed.append(uid)
+
     return Tracking(done, {"succeeded": succeeded, "failed": failed})
 
 

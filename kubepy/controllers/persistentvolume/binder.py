@@ -135,17 +135,20 @@ def claim_status(
         status.pop("capacity", None)
         status.pop("currentVolumeAttributesClassName", None)
         return status
+
     spec = volume["spec"]
     status["accessModes"] = spec.get("accessModes") or []
     if (
         before.get("phase") == phase
     ):  # a bound claim may rightly report another capacity than its volume has
         return status
+
     reported = (before.get("capacity") or {}).get("storage")
     if PRE_RESIZE_CAPACITY in annotations_of(volume):
         status["capacity"] = {"storage": annotations_of(volume)[PRE_RESIZE_CAPACITY]}
     elif reported is None or Quantity.parse(reported) != capacity(volume):
         status["capacity"] = spec["capacity"]
+
     if before.get("phase") == "Pending" and spec.get("volumeAttributesClassName") is not None:
         status["currentVolumeAttributesClassName"] = spec["volumeAttributesClassName"]
     return status

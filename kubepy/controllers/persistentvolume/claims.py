@@ -215,6 +215,7 @@ class ClaimController:
             self._recorder.event(claim, "Normal", "WaitForPodScheduled", message)
         else:
             self._recorder.event(claim, "Normal", "WaitForFirstConsumer", FIRST_CONSUMER)
+
         self._binder.set_claim_phase(claim, "Pending")
 
     def _provision_external(self, claim: PersistentVolumeClaim) -> None:

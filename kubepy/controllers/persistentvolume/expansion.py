@@ -123,6 +123,7 @@ class SimulatedResizer(_ExpandedClaims):
             self._volume_client.update(
                 {**volume, "spec": {**volume["spec"], "capacity": requested}}
             )
+
         status: PersistentVolumeClaimStatus = {
             **claim["status"],
             "allocatedResources": requested,

@@ -88,6 +88,7 @@ class SimulatedProvisioner:
             if claim is not None:
                 self._sync_claim(claim)
             return
+
         volume = self._volumes.get("", key.name)
         if volume is None or not is_own(volume):
             return
@@ -122,6 +123,7 @@ class SimulatedProvisioner:
         except Status as error:
             self._fail(claim, storage_class, str(error))
             raise
+
         self._recorder.event(
             claim,
             "Normal",
@@ -238,6 +240,7 @@ def node_affinity(storage_class: StorageClass, node: Node | None) -> VolumeNodeA
                 for requirement in term.get("matchLabelExpressions") or []
             )
         ]
+
     if not terms:
         return None
     return {

@@ -158,6 +158,7 @@ def decide_reclaim(volume: PersistentVolume) -> Reclaim:
             )
         case "Delete":
             return _decide_deletion(volume)
+
     return Reclaim(
         "fail",
         "VolumeUnknownReclaimPolicy",
@@ -178,6 +179,7 @@ def _decide_deletion(volume: PersistentVolume) -> Reclaim:
             "no deletable volume plugin matched"
         )
         return Reclaim("fail", "VolumeFailedDelete", message)
+
     path = spec["hostPath"].get("path", "")
     if path.startswith("/tmp/") and len(path) > len("/tmp/"):
         return Reclaim("delete")

@@ -231,6 +231,7 @@ class HorizontalController:
             )
             run.metrics = None
             return Wanted(0)
+
         if target.replicas > highest:
             return Wanted(highest, "Current number of replicas above Spec.MaxReplicas")
         if target.replicas < lowest:
@@ -240,6 +241,7 @@ class HorizontalController:
             reason = f"{proposal.name} above target"
         else:
             reason = "All metrics below target"
+
         limits = ReplicaLimits(target.replicas, proposal.replicas, lowest, highest)
         decision = normalize(limits, run.spec.get("behavior"), run.history, run.now)
         run.set_decision(decision)
@@ -253,6 +255,7 @@ class HorizontalController:
             selector = self._selector(run, target)
         except ReconcileError as error:
             raise run.failed_compute(str(error), target.replicas, None) from None
+
         pods = [
             pod
             for pod in self._pods.list(run.namespace)
@@ -273,6 +276,7 @@ class HorizontalController:
                 run.warn(failure.reason, failure.cause)
                 failures.append(failure)
                 statuses.append({"type": ""})
+
         run.metrics = statuses
         highest = max(proposals, key=lambda proposal: proposal.replicas, default=None)
         if highest is None or (failures and highest.replicas < target.replicas):
@@ -288,6 +292,7 @@ class HorizontalController:
                 f"error is: {first}"
             )
             raise run.failed_compute(invalid, target.replicas, statuses)
+
         run.set_condition(
             "ScalingActive",
             "True",
@@ -306,6 +311,7 @@ class HorizontalController:
                 "selector is required",
                 "the HPA target's scale is missing a selector",
             )
+
         try:
             selector = parse_labels(text)
         except SelectorError as error:
@@ -313,6 +319,7 @@ class HorizontalController:
                 f"couldn't convert selector into a corresponding internal selector object: {error}"
             )
             raise run.invalid_selector("InvalidSelector", message, message) from None
+
         if run.history.selector != text:
             run.history.selector = text
             self._selector_changed(run.namespace, text)
@@ -331,6 +338,7 @@ class HorizontalController:
                 f"pods by selector {text} are controlled by multiple HPAs: [{' '.join(names)}]"
             )
             raise run.invalid_selector("AmbiguousSelector", message, message, "AmbiguousSelector")
+
         return selector
 
     def _rescale(self, run: Reconciliation, target: Scaled, wanted: Wanted) -> None:
@@ -351,6 +359,7 @@ class HorizontalController:
             )
             run.set_sizes(target.replicas, None)
             raise ReconcileError(str(error)) from None
+
         run.set_condition(
             "AbleToScale",
             "True",

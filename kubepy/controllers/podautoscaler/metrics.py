@@ -136,6 +136,7 @@ def compute_usage(
         proposal = get_resource_replicas(sample, utilization, container)
     except MetricsError as error:
         raise MetricsError(f"failed to get {resource} {wanted}: {error}") from None
+
     status = {
         "averageUtilization": proposal.usage.utilization,
         "averageValue": _quantity(resource, proposal.usage.average),
@@ -201,6 +202,7 @@ def compute_object_metric(spec: AnyObject, target: MetricTarget) -> MetricPropos
             "invalid object metric source: neither a value target nor an average value target was "
             "set"
         )
+
     raise MetricFailure(
         "FailedGetObjectMetric", cause, f"failed to get object metric value: {text}"
     )

@@ -263,6 +263,7 @@ def convert_desired_replicas_with_behavior_rate(
         lowest, verdict = (rate, DOWN_LIMIT) if limits.lowest < rate else (limits.lowest, TOO_FEW)
         if limits.desired < lowest:
             return lowest, verdict
+
     return limits.desired, WITHIN_RANGE
 
 
@@ -288,6 +289,7 @@ def calculate_scale_limit(
         else:
             size = start * (1 + step / 100)
             sizes.append(min(math.ceil(size), MOST) if grows else int(size))
+
     # The least change is the lowest size upwards, and the highest one downwards.
     if grows == (select == "Min"):
         return min(sizes, default=MOST)

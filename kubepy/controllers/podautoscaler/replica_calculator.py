@@ -158,11 +158,13 @@ def _propose(
         if sample.tolerances.is_within(usage.ratio):
             return unchanged
         return Proposal(_replicas(usage.ratio * groups.ready), usage)
+
     values = dict(values)
     if usage.ratio < 1.0:
         values |= {name: assumed(name) for name in groups.missing}
     elif usage.ratio > 1.0:
         values |= dict.fromkeys(groups.missing, 0)
+
     if scale_up_with_unready:
         values |= dict.fromkeys(groups.unready, 0)
     ratio = measure(values).ratio
@@ -172,11 +174,13 @@ def _propose(
         or (ratio < 1.0 < usage.ratio)
     ):
         return unchanged
+
     replicas = _replicas(ratio * len(values))
     if (ratio < 1.0 and replicas > sample.current_replicas) or (
         ratio > 1.0 and replicas < sample.current_replicas
     ):
         return unchanged
+
     return Proposal(replicas, usage)
 
 
@@ -203,6 +207,7 @@ def group_pods(sample: Sample) -> PodGroups:
             groups.unready.add(name)
         else:
             groups = groups._replace(ready=groups.ready + 1)
+
     return groups
 
 
@@ -228,10 +233,12 @@ def is_unready_for_cpu(pod: Pod, metric: PodMetric, now: datetime) -> bool:
         since = parse_time(condition["lastTransitionTime"])
     else:
         since = started
+
     if started + CPU_INITIALIZATION_PERIOD > now:
         if not is_ready:
             return True
         return metric.timestamp < since + metric.window
+
     if is_ready:
         return False
     return started + INITIAL_READINESS_DELAY > since
@@ -278,4 +285,5 @@ def calculate_request_from_containers(pod: Pod, container: str, resource: str) -
                 f"missing request for {resource} in container {one['name']} of Pod {name_of(pod)}"
             )
         added += Quantity.parse(request).milli_value()
+
     return added

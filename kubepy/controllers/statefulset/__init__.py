@@ -118,10 +118,12 @@ class StatefulSetController:
             self._write_status(state, status)
         except Status as error:
             errors.append(error)
+
         try:
             self._truncate_history(state)
         except Status as error:
             errors.append(error)
+
         raise_all(errors)
 
     # --- observing

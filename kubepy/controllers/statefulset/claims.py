@@ -59,6 +59,7 @@ def new_claims(stateful_set: StatefulSet, ordinal: int) -> list[PersistentVolume
                 "spec": template["spec"],
             }
         )
+
     return cast("list[PersistentVolumeClaim]", claims)
 
 
@@ -132,12 +133,14 @@ def is_claim_owner_up_to_date(
         if _is_owned_by(claim, stateful_set):
             return False
         return not _is_owned_by(claim, pod)
+
     uids = (uid_of(stateful_set), uid_of(pod))
     if any(
         reference["uid"] in uids and not reference.get("controller")
         for reference in owner_references(claim)
     ):
         return False
+
     policy_owner = _policy_owner(stateful_set, pod, in_range)
     return all(
         _is_owned_by(claim, owner) == (owner is policy_owner) for owner in (stateful_set, pod)

@@ -84,6 +84,7 @@ def decide(state: StatefulSetState) -> StatefulSetActions:
             phases[-1].append(step)
             if ordered and not may_go_on:
                 return StatefulSetActions(phases, None, status, status)
+
     is_whole = len(replicas) == len(
         ordinals(state.stateful_set)
     )  # else the highest pods are still to be made
@@ -104,6 +105,7 @@ def split_by_range(state: StatefulSetState) -> tuple[list[Replica], list[Replica
             revision = state.current_revision if is_current else state.update_revision
             replica = missing_replica(state.stateful_set, ordinal, revision)
         replicas.append(replica)
+
     beyond = [
         replica
         for replica in state.pods
@@ -126,12 +128,14 @@ def process_replica(state: StatefulSetState, replica: Replica) -> tuple[Step, bo
         replica.is_being_deleted or not state.is_healthy(replica)
     ):
         return actions, False
+
     if not (
         replica.identity_matches
         and storage_matches(state.stateful_set, replica)
         and state.claims_match_retention_policy(replica)
     ):
         actions = (*actions, PodAction("update", replica))
+
     return actions, True
 
 

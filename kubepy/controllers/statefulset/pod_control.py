@@ -42,6 +42,7 @@ class StatefulPodControl:
         except ClaimError as error:
             self._record_pod_event("create", stateful_set, pod, error)
             raise
+
         failure: Status | None = None
         try:
             self._pods.create(pod, namespace_of(pod))
@@ -49,6 +50,7 @@ class StatefulPodControl:
             raise
         except Status as error:
             failure = error
+
         self._update_owners_of_new_claims(stateful_set, pod)
         self._record_pod_event("create", stateful_set, pod, failure)
         if failure is not None:
@@ -107,6 +109,7 @@ class StatefulPodControl:
                 self._record_claim_event(stateful_set, pod, claim, error)
             else:
                 self._record_claim_event(stateful_set, pod, claim)
+
         if errors:
             raise ClaimError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
 

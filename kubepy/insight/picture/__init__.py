@@ -162,6 +162,7 @@ def bars_of(timeline: Timeline) -> list[Bar]:
         bar.take(number, step)
         if step.action == "deleted":
             del open_bars[step.key]
+
     courses = {course.key: course for course in timeline.courses}
     by_workload = defaultdict[Key, list[Bar]](list)
     for bar in bars:
@@ -195,6 +196,7 @@ def idle_bars(timeline: Timeline, bars: Iterable[Bar]) -> list[Bar]:
                     [(-1, state_after(pod, "") or AVAILABLE)],
                 )
             )
+
     return idle
 
 
@@ -256,6 +258,7 @@ def link_successors(bars: Iterable[Bar], course: Course | None, steps: int) -> N
         staying = numbers[0][1].pods - numbers[0][1].terminating
     else:
         staying = sum(bar.start < 0 for bar in bars)
+
     gone = list[Bar]()
     spare = list[Bar]()
     desired = -1

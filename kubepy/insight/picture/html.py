@@ -209,6 +209,7 @@ def page_data(drawing: Drawing) -> Object:
         things.append(objects.place((words.place(step.key.name), kind, words.place(step.node))))
         action = actions.place((words.place(step.action), words.place(step.reason)))
         steps += [action, things[-1] - things[-2]]
+
     own = {
         bar: things[bar.last + 1]
         if bar.last >= 0

@@ -91,6 +91,7 @@ class Scale:
                 self.moments.append(Moment(at, x, unit * weights[index], first, count, after))
                 x = x + unit * weights[index]
                 first = first + count
+
         self._firsts = [moment.first for moment in self.moments]
 
     def _text(self, seconds: float) -> str:

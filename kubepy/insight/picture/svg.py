@@ -142,6 +142,7 @@ class Drawing:
                 self.events[step.key if step.key.resource == NODES else owners.top(step)].append(
                     place
                 )
+
         self.workloads = sorted(
             {*(course.key for course in timeline.courses), *(bar.workload for bar in self.bars)}
         )
@@ -237,11 +238,13 @@ def draw_chart(drawing: Drawing, course: Course) -> None:
         if low is not None:
             drawing.box("band", x, y(high), end - x, y(min(low, high)) - y(high))
             drawing.stroke("bound", x, y(low), end - x)
+
     for x, end, available, lacking in runs(
         (x, (numbers.available, moment.lacking)) for x, numbers, moment in places
     ):
         if lacking:
             drawing.stroke("low", x, y(available), end - x)
+
     for classes, values in (
         ("count", [numbers.staying for _, numbers, _ in places]),
         ("line", [numbers.available for _, numbers, _ in places]),
@@ -257,6 +260,7 @@ def draw_chart(drawing: Drawing, course: Course) -> None:
                 for (_, end, _), after in zip_longest(line, line[1:])
             ),
         )
+
     drawing.stroke("frame", 0, floor, PLOT)
     drawing.texts += [
         Label(LEFT - 6, y(value) + 3.5, str(value), "small faint end y")
@@ -284,6 +288,7 @@ def draw_chart_labels(drawing: Drawing, course: Course, is_low: bool) -> None:
         drawing.texts.append(Label(8, top + 40, kind, "small faint", LEFT - 30))
     else:
         drawing.texts.append(Label(8, top + 29, kind, "small faint", LEFT - 30))
+
     for line, (revision, name) in enumerate(revisions[-3:]):
         x, y = (8 + line * 14, top + 24) if is_low else (8, top + 40 + 14 * line)
         drawing.keys.append(f'<path class="swatch {name}" d="M{x} {number(y)}h10"/>')
@@ -301,6 +306,7 @@ def summary_of(drawing: Drawing, key: Key) -> str:
             f"{ends[SUCCEEDED]} pod{'' if ends[SUCCEEDED] == 1 else 's'} succeeded, "
             f"{ends[FAILED]} failed"
         )
+
     judged = drawing.judged[key]
     worst = extremes(judged)
     last = judged[-1].numbers
@@ -340,6 +346,7 @@ def lanes_of(drawing: Drawing) -> dict[str, list[list[Bar]]]:
             lanes[bar.node].append([bar])
         else:
             lane.append(bar)
+
     return lanes
 
 
@@ -375,6 +382,7 @@ def draw_nodes(drawing: Drawing, top: float) -> float:
                 draw_bar(drawing, bar, y)
                 drawing.rows.append((y - pitch / 2, y + pitch / 2, bar))
         top += height
+
     for bar, y in places.items():
         if bar.successor:
             draw_link(drawing, bar, y, places[bar.successor])
@@ -396,6 +404,7 @@ def draw_node_states(drawing: Drawing, node: str, top: float) -> None:
             since.setdefault(begins[step.action], x)
         elif (state := ends.get(step.action)) and (start := since.pop(state, begin)) < x:
             drawing.stroke(state, start, top + 1.5, x - start)
+
     for state, x in since.items():
         drawing.stroke(state, x, top + 1.5, PLOT - x)
 
@@ -455,6 +464,7 @@ def draw_link(drawing: Drawing, bar: Bar, y: float, successor_y: float) -> None:
             drawing.scale.x(successor.start) - drawing.scale.x(bar.end),
         )
         return
+
     x = drawing.scale.x(bar.removed)
     end = max(x, drawing.scale.x(successor.start))
     down = successor_y > y

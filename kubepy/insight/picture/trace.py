@@ -63,12 +63,14 @@ class Trace:
                 "tid": 0,
                 "args": {"sort_index": number},
             }
+
         for workload, number in self._workloads.items():
             yield metadata(
                 "process_name",
                 number,
                 f"{workload.resource}/{workload.name} in {workload.namespace}",
             )
+
         threads = {bar.key: number for number, bar in enumerate(self._bars, 1)}
         for bar in self._bars:
             process = self._nodes[bar.node]
@@ -76,6 +78,7 @@ class Trace:
                 "thread_name", process, f"{bar.key.namespace}/{bar.key.name}", threads[bar.key]
             )
             yield from self._slices(bar, process, threads[bar.key])
+
         for course in sorted(self._timeline.courses):
             yield from self._counters(course)
         for step in self._timeline.steps:

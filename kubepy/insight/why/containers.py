@@ -149,6 +149,7 @@ def without_annotation(
         if phase_of(pod) == "Failed":
             return []
         return [scene.command(pod, "annotate", scene.word(pod), f"{annotation}-")]
+
     if node is not None and (text := annotations_of(node).get(of_node)):
         alike = [
             name_of(other)
@@ -156,6 +157,7 @@ def without_annotation(
             if annotations_of(other).get(of_node) == text
         ]
         return [("annotate", "node", *alike, f"{of_node}-")]
+
     return []
 
 
@@ -197,6 +199,7 @@ def image_pull(scene: Scene, pod: Object) -> Finding | None:
                 *links,
                 remedies=without_annotation(scene, pod) if links else set_image(scene, failing),
             )
+
     return None
 
 
@@ -215,6 +218,7 @@ def set_image(scene: Scene, failing: FailingContainer) -> list[Words]:
         if old:
             return [scene.command(workload, "delete", "pod", *old)]
         return []
+
     earlier = [
         other
         for other in earlier_images(scene, workload, failing.name)
@@ -260,6 +264,7 @@ def earlier_images(scene: Scene, workload: Object, container: str) -> Iterator[s
             )
             for obj in scene.owned(workload, "controllerrevisions.apps")
         ]
+
     for _, template in sorted(revisions, key=lambda revision: -revision[0]):
         spec = spec_of(template)
         for other in (*nested_list(spec, "initContainers"), *nested_list(spec, "containers")):
@@ -309,6 +314,7 @@ def failure_links(scene: Scene, failing: FailingContainer, cause: str) -> Iterat
             f"{failing.path}.state.waiting.reason",
             f"{failing.title} ends again and again, after {restarts} so far{waits}",
         )
+
     if ended and cause == "out-of-memory":
         limit = nested_map(failing.container, "resources", "limits").get("memory")
         yield scene.link(
@@ -344,6 +350,7 @@ def failed_pod(scene: Scene, pod: Object) -> Finding | None:
                 "so many seconds after its start it has to be gone",
             ),
         )
+
     text = status.get("message") or f"it has failed: {status['reason']}"
     return scene.finding(
         "pod-rejected",
@@ -401,6 +408,7 @@ def not_started(scene: Scene, pod: Object) -> Finding | None:
         or status_of(pod).get("containerStatuses")
     ):
         return None
+
     rules = rules_of(scene)
     try:
         outcome = lifetime_of(cast("Pod", pod), cast("Node", node), rules).outcome
@@ -413,6 +421,7 @@ def not_started(scene: Scene, pod: Object) -> Finding | None:
         text = f"the simulated kubelet cannot follow it: {error}"
     else:
         name = OUTCOME
+
     if outcome != PENDING:
         return None
     of_node = POD_OUTCOME if name == OUTCOME else name
@@ -440,12 +449,14 @@ def kept_unready(scene: Scene, pod: Object) -> Finding | None:
         outcome = lifetime_of(cast("Pod", pod), cast("Node", node), rules_of(scene)).outcome
     except (UnknownOutcomeError, AnnotationError):
         return None
+
     links = [*annotated(scene, pod)]
     if (
         NOT_READY not in (outcome, faults.pod_outcome(pod) if faults is not None else "")
         or not links
     ):
         return None
+
     return scene.finding(
         NOT_READY, unready_link(scene, pod), *links, remedies=without_annotation(scene, pod)
     )

@@ -140,6 +140,7 @@ def evicting_taint(scene: Scene, owner: Object) -> EvictingTaint | None:
                 remedies = for_longer(scene, owner, tolerations, brief, taint)
                 link = scene.link(node, f"spec.taints[{index}]", text)
                 return EvictingTaint(link, tuple(remedies))
+
     return None
 
 

@@ -108,6 +108,7 @@ def terminating_pod(scene: Scene, pod: Object) -> Finding:
             f"are deleted after 40s"
         )
         return scene.finding(GOING, scene.link(pod, "spec.nodeName", text), remedies=[force])
+
     if is_down(node, scene.now):
         text = (
             f"it is being deleted, and the kubelet of {node_name(pod)}, which would stop it, "
@@ -116,6 +117,7 @@ def terminating_pod(scene: Scene, pod: Object) -> Finding:
         return scene.lead(
             dead_node(scene, node, of_terminating=True), scene.link(pod, DELETED_AT, text), [force]
         )
+
     if annotations_of(pod).get(TERMINATION) == "stuck":
         grace = pod["metadata"].get("deletionGracePeriodSeconds")
         return scene.finding(
@@ -124,6 +126,7 @@ def terminating_pod(scene: Scene, pod: Object) -> Finding:
             scene.link(pod, f"metadata.annotations['{TERMINATION}']", "its containers do not stop"),
             remedies=[force],
         )
+
     text = "its containers have until then to stop"
     return scene.finding(GOING, scene.link(pod, DELETED_AT, text), remedies=[force])
 
@@ -160,6 +163,7 @@ def pod_of_dead_node(scene: Scene, pod: Object) -> Finding | None:
                 f"node {node_name(pod)} does not exist; pods of such a node are deleted after 40s",
             ),
         )
+
     if node is None or is_pod_ready(pod) or is_pod_terminal(pod) or not is_down(node, scene.now):
         return None
     started = phase_of(pod) == "Running"
@@ -167,10 +171,12 @@ def pod_of_dead_node(scene: Scene, pod: Object) -> Finding | None:
         text = f"it counts as not ready since node {name_of(node)} is dead"
     else:
         text = f"the kubelet of {name_of(node)}, which would start it, does not answer"
+
     if started:
         link = scene.condition_link(pod, "Ready", text)
     else:
         link = scene.link(pod, "status.phase", text)
+
     return scene.lead(dead_node(scene, node, of_terminating=False), link)
 
 
@@ -194,6 +200,7 @@ def pods_left_behind(scene: Scene, workload: Object) -> Finding | None:
         holders = scene.owned(workload, "replicasets.apps")
     else:
         holders = [workload]
+
     leaving = [
         pod for holder in holders for pod in scene.owned(holder, PODS) if is_being_deleted(pod)
     ]
@@ -300,6 +307,7 @@ def foreign_finalizer(scene: Scene, obj: Object, foreign: list[str]) -> Finding:
         )
     else:
         text = f"no controller of this cluster removes {names}{whose}"
+
     return scene.finding(
         "finalizer-without-owner" if is_custom else "finalizer",
         scene.link(obj, FINALIZERS, text),
@@ -323,12 +331,14 @@ def foreground(scene: Scene, obj: Object) -> Finding:
         text = f"{counted(dependents, 'dependent')} still there (foreground deletion)"
     else:
         text = "the garbage collector removes the finalizer: no dependent is left"
+
     link = scene.link(obj, FINALIZERS, text)
     finding = worst(scene, dependents)
     if finding is not None and is_stuck(finding):
         return scene.finding(
             finding.cause, link, *finding.chain, remedies=(*finding.remedies, at_once)
         )
+
     leaf: Sequence[Link] = ()
     if finding is not None:
         leaf = finding.chain
@@ -339,6 +349,7 @@ def foreground(scene: Scene, obj: Object) -> Finding:
             )
             for child in dependents[:1]
         ]
+
     return scene.finding(
         "foreground-deletion", link, *leaf, remedies=[at_once] if dependents else []
     )
@@ -374,6 +385,7 @@ def tracked_pod(scene: Scene, pod: Object) -> Finding:
         return scene.finding(
             GOING, scene.link(pod, FINALIZERS, "the Job controller removes the finalizer")
         )
+
     text = "the Job controller removes the finalizer when it has counted the pod"
     manager = job["spec"].get("managedBy")
     if manager:
@@ -384,6 +396,7 @@ def tracked_pod(scene: Scene, pod: Object) -> Finding:
             scene.link(job, "spec.managedBy", text),
             remedies=foreign_finalizer(scene, pod, [JOB_TRACKING]).remedies,
         )
+
     return scene.finding(GOING, scene.link(pod, FINALIZERS, text))
 
 
@@ -398,6 +411,7 @@ def protected_claim(scene: Scene, claim: Object) -> Finding:
         return scene.finding(
             GOING, scene.link(claim, FINALIZERS, "no pod uses it: its finalizer is being removed")
         )
+
     link = scene.link(claim, FINALIZERS, f"it is kept as long as a pod uses it: {names}")
     leaving = [pod for pod in pods if is_being_deleted(pod)]
     if len(leaving) == len(pods) and (finding := worst(scene, leaving)) is not None:
@@ -408,6 +422,7 @@ def protected_claim(scene: Scene, claim: Object) -> Finding:
         owner = top_owner(scene, users[0])
         if owner is not None and "replicas" in owner.get("spec", {}):
             remedies.append(scene.command(owner, "scale", scene.word(owner), "--replicas=0"))
+
     volumes = nested_list(users[0]["spec"], "volumes")
     index = next(
         (
@@ -421,10 +436,12 @@ def protected_claim(scene: Scene, claim: Object) -> Finding:
         text = f"it uses the claim, also now that it has ended ({phase_of(users[0])})"
     else:
         text = "it uses the claim"
+
     if index is None:
         field = "spec.volumes"
     else:
         field = f"spec.volumes[{index}].persistentVolumeClaim.claimName"
+
     return scene.finding(
         "claim-protected", link, scene.link(users[0], field, text), remedies=remedies
     )
@@ -456,6 +473,7 @@ def protected_volume(scene: Scene, volume: Object) -> Finding:
             GOING,
             scene.link(volume, FINALIZERS, "no claim is bound to it: its finalizer is removed"),
         )
+
     link = scene.link(
         volume,
         FINALIZERS,
@@ -519,11 +537,13 @@ def terminating_namespace(scene: Scene, namespace: Object) -> Finding:
         link = scene.condition_link(namespace, reported[0], text, "message")
     else:
         link = scene.link(namespace, "status.phase", text)
+
     chain: Sequence[Link] = ()
     if finding is not None:
         chain = finding.chain
     else:
         chain = [scene.link(content[0], "", "it has not been deleted yet")]
+
     return scene.finding(
         "namespace-finalizer" if is_held else "namespace-contents",
         link,

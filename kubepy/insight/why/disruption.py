@@ -64,6 +64,7 @@ def node_not_ready(scene: Scene, node: Object) -> Finding | None:
         text = "its kubelet says that it is not ready"
     else:
         text = "its kubelet does not report"
+
     link = scene.condition_link(node, "Ready", text)
     if (until := down_until(node)) is not None:
         annotation = scene.link(
@@ -77,6 +78,7 @@ def node_not_ready(scene: Scene, node: Object) -> Finding | None:
             annotation,
             remedies=[("annotate", "node", name, f"{DOWN_UNTIL}-")],
         )
+
     if OUTCOME in annotations_of(node):
         annotation = scene.link(
             node, f"metadata.annotations['{OUTCOME}']", "this keeps it from becoming ready"
@@ -84,6 +86,7 @@ def node_not_ready(scene: Scene, node: Object) -> Finding | None:
         return scene.finding(
             "node-not-ready", link, annotation, remedies=[("annotate", "node", name, f"{OUTCOME}-")]
         )
+
     return scene.finding("node-not-ready", link)
 
 
@@ -220,6 +223,7 @@ def strict_budget(
         return scene.finding(
             CAUSE, link, remedies=[scene.command(budget, "delete", scene.word(budget))]
         )
+
     link = scene.link(
         budget,
         "status.disruptionsAllowed",
@@ -237,6 +241,7 @@ def strict_budget(
                 patch(scene, budget, {"maxUnavailable": None, "minAvailable": max(healthy - 1, 0)})
             ],
         )
+
     unhealthy = [other for other in pods if not is_pod_ready(other)]
     leaf = scene.diagnose_any(unhealthy) if healthy < expected and not is_note else None
     chain, remedies = (leaf.chain, leaf.remedies) if leaf is not None else ((), ())
@@ -293,6 +298,7 @@ def larger_workloads(scene: Scene, budget: Object, pods: list[Object]) -> list[W
         or not isinstance(owner.get("spec", {}).get("replicas"), int)
     ):
         return []
+
     replicas: int = owner["spec"]["replicas"]
     for size in range(replicas + 1, min(2 * replicas, replicas + MOST_MORE) + 12):
         if allowed_of(budget["spec"], size) > 0:

@@ -186,6 +186,7 @@ def run_to_contest(question: Question, scene: Scene, asked: Object) -> LocalClus
         end = predict(question.cluster, watch, done=is_over).cluster
     except BudgetSpent:
         return None
+
     end_scene = question.scene(end)
     obj = end_scene.get(*question.key)
     return end if obj is not None and contention.is_contested(end_scene, obj) else None
@@ -210,6 +211,7 @@ def alike(scene: Scene) -> set[Key]:
             looks[look] = looks.get(look, 0) + 1
             if looks[look] > OF_EACH_LOOK:
                 still.add(entry.key)
+
     return still
 
 

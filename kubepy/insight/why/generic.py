@@ -48,6 +48,7 @@ def unhealthy(scene: Scene, obj: Object) -> Finding | None:
             return scene.finding(
                 "not-ready", scene.condition_link(obj, name, " ".join(says.split()).rstrip("."))
             )
+
     if "observedGeneration" in status and not goals.is_observed(obj):
         return scene.finding(
             "no-controllers",
@@ -57,6 +58,7 @@ def unhealthy(scene: Scene, obj: Object) -> Finding | None:
                 f"its controller has not seen generation {obj['metadata']['generation']}",
             ),
         )
+
     return None
 
 

@@ -158,6 +158,7 @@ def certificate_missing(scene: Scene, ingress: Object) -> Finding | None:
                 ),
                 absent(SECRETS, namespace_of(ingress), name, "there is no such Secret"),
             )
+
     return None
 
 

@@ -83,6 +83,7 @@ def sources_of(spec: Object) -> Iterator[ConfigSource]:
                     f"spec.{kind}[{index}].env[{number}].valueFrom",
                     ("configMapKeyRef", "secretKeyRef"),
                 )
+
     for index, volume in enumerate(nested_list(spec, "volumes")):
         parts = [
             (volume, f"spec.volumes[{index}]"),
@@ -216,6 +217,7 @@ def config_changed(scene: Scene, obj: Object) -> Finding | None:
             scene.link(pods[0], "status.startTime", "it started before that"),
             remedies=restart,
         )
+
     return None
 
 
@@ -252,6 +254,7 @@ def template_unchanged(scene: Scene, obj: Object) -> Finding | None:
                 "it is the newest revision, and has this template",
             ),
         )
+
     return None
 
 
@@ -347,6 +350,7 @@ def rivalry(scene: Scene, autoscalers: list[Object], asked: Object) -> Finding:
         link = scene.link(asked, "spec.replicas", f"{names} set this size against each other")
     else:
         link = scene.link(asked, "spec.scaleTargetRef.name", f"{names} scales the same pods")
+
     limits = [
         scene.link(
             other,
@@ -383,6 +387,7 @@ def conflict(scene: Scene, workload: Object, autoscaler: Object) -> Finding | No
             link,
             remedies=[patch(scene, autoscaler, change)],
         )
+
     desired = status_of(autoscaler).get("desiredReplicas") or 0
     if replicas and desired and desired != replicas:
         text = f"somebody set this size after {name} had set another one"
@@ -393,6 +398,7 @@ def conflict(scene: Scene, workload: Object, autoscaler: Object) -> Finding | No
                 autoscaler, "status.desiredReplicas", "this is the size that the autoscaler wants"
             ),
         )
+
     undone = undone_size(scene, workload, autoscaler) if replicas else None
     if undone is not None:
         size, event = undone
@@ -406,6 +412,7 @@ def conflict(scene: Scene, workload: Object, autoscaler: Object) -> Finding | No
                 f"{name} allows {lowest} to {highest} replicas, and goes by its metrics",
             ),
         )
+
     return None
 
 
@@ -474,6 +481,7 @@ def autoscaler(scene: Scene, obj: Object) -> Finding | None:
         else:
             link = scene.link(obj, "spec.scaleTargetRef.name", "there is no such target")
         return scene.finding("autoscaler-without-target", link)
+
     if others := rivals(scene, obj):
         return rivalry(scene, [obj, *others], obj)
     active = scene.condition_link(obj, "ScalingActive", "it does not scale", "reason")
@@ -490,11 +498,13 @@ def autoscaler(scene: Scene, obj: Object) -> Finding | None:
             ),
             remedies=[scene.command(target, "scale", scene.word(target), f"--replicas={size}")],
         )
+
     if active.value == "AmbiguousSelector":
         message = scene.condition_link(
             obj, "ScalingActive", "others scale some of the same pods", "message"
         )
         return scene.finding("autoscaler-rival", message)
+
     lacking = without_metrics(scene, obj, target)
     if not lacking.remedies and (finding := of_target(scene, obj, target)) is not None:
         return finding  # pods that do not run have no metrics
@@ -552,6 +562,7 @@ def without_metrics(scene: Scene, obj: Object, target: Object) -> Finding:
                 )
             )
             change[annotation] = amount
+
     return scene.finding(
         "autoscaler-without-metrics",
         link,
@@ -582,6 +593,7 @@ def measured(
                 for name in names
             ]
         }
+
     text = json.dumps({"spec": {"template": template}}, separators=(",", ":"))
     return scene.command(target, "patch", scene.word(target), "-p", text)
 

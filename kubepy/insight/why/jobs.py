@@ -88,6 +88,7 @@ def failed_job(scene: Scene, job: Object) -> Finding | None:
         remedies = [patch(scene, job, {"maxFailedIndexes": None})]
     elif cause == "failed-indexes":
         text = f"indexes {(job.get('status') or {}).get('failedIndexes')} have failed for good"
+
     time = str((get_condition(job, kind) or {}).get("lastTransitionTime", ""))
     is_ahead = time > format_time(
         scene.asked_at
@@ -122,6 +123,7 @@ def failure_of_pod(scene: Scene, job: Object) -> Iterator[Link]:
             "status.reason" if pod["status"].get("reason") else "status.phase",
             "the pod failed",
         )
+
     yield from annotated(scene, pod)
 
 
@@ -308,12 +310,14 @@ def cron_job_behind(scene: Scene, cron_job: Object) -> Finding | None:
         active := active_jobs(scene, cron_job)
     ):
         return None
+
     text = f"it starts no Job while another one runs: {', '.join(map(name_of, active))}"
     finding = scene.diagnose_any(active)
     if finding is not None:
         leaf = finding.chain
     else:
         leaf = (scene.link(active[0], "status.active", "it still runs"),)
+
     remedies = [
         *(finding.remedies if finding is not None else ()),
         scene.command(cron_job, "delete", *map(scene.word, active)),
@@ -337,6 +341,7 @@ def note_missed_start(scene: Scene, cron_job: Object) -> Finding | None:
         or has_new_schedule(scene.client.with_managed_fields(cron_job), start.due)
     ):
         return None
+
     text = f"that start is too late to be made up for; the next one is at {format_time(start.next)}"
     remedy = scene.command(
         cron_job, "create", "job", f"{name_of(cron_job)}-missed", f"--from={scene.word(cron_job)}"

@@ -42,6 +42,7 @@ def kind_of(scene: Scene, words: Words) -> str:
         if _destroys(scene, words):
             return DESTRUCTIVE
         return REAL
+
     if words[0] == "patch":
         return _kind_of_patch(words)
     if words[0] == "label" and any(word.partition("=")[0] in ZONE_LABELS for word in words):
@@ -121,6 +122,7 @@ def _named_objects(scene: Scene, words: Words) -> Iterator[Object]:
         pairs = [name.split("/", 1) for name in names]
     else:
         pairs = [[names[0], name] for name in names[1:]]
+
     for kind, name in pairs:
         resource = scene.cluster.scheme.find(kind)
         key = resource.key if resource is not None else kind

@@ -129,6 +129,7 @@ def by_volume(scene: Scene, pod: Object, hosts: Collection[str]) -> MissingNode 
             return MissingNode(
                 names[0], (first, link), after=tuple(without_volume(scene, pod, claim))
             )
+
     return None
 
 

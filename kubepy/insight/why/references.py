@@ -94,6 +94,7 @@ def missing_finding(
         what = f"key {reference.key} of {noun} {reference.name}"
     else:
         what = f"{noun} {reference.name}"
+
     use = scene.link(obj, path + reference.field, f"{place} reads {what}{note and f': {note}'}")
     present = scene.get(resource, namespace_of(obj), reference.name)
     if present is None:
@@ -103,6 +104,7 @@ def missing_finding(
         last = scene.link(
             present, f"data['{reference.key}']", f"it has no such key; its keys: {keys}"
         )
+
     cause = "secret-missing" if resource == SECRETS else "configmap-missing"
     if problem.is_key:
         cause = "key-missing"
@@ -162,6 +164,7 @@ def runs_without_account(scene: Scene, obj: Object) -> Finding | None:
         or scene.get(SERVICE_ACCOUNTS, namespace_of(obj), name) is not None
     ):
         return None
+
     return scene.finding(
         "service-account-missing",
         scene.link(
@@ -211,6 +214,7 @@ def demanded_objects(scene: Scene, spec: Object) -> Iterable[DemandedObject]:
             },
             ("create", "priorityclass", name, "--value=1000"),
         )
+
     if name := spec.get("runtimeClassName"):
         yield DemandedObject(
             "runtime-class-missing",
@@ -224,6 +228,7 @@ def demanded_objects(scene: Scene, spec: Object) -> Iterable[DemandedObject]:
                 "handler": "runc",
             },
         )
+
     if scene.settings.bootstrap == FULL:
         name = spec.get("serviceAccountName") or "default"
         yield DemandedObject(
@@ -299,6 +304,7 @@ def creation_finding(
                 new_object(demanded.obj),
             ],
         )
+
     remedies = [*(undo(scene, owner) if top_owner(scene, owner) is owner else ()), create]
     return scene.finding(demanded.cause, *links, remedies=[words for words in remedies if words])
 

@@ -520,6 +520,7 @@ def culprit(trial: Trial, error: Status) -> tuple[Suspect, Object | Status] | No
         for suspect in group:
             if answer_changes(answer := trial.run(partial(put, suspect))):
                 return suspect, answer
+
     return None
 
 
@@ -623,6 +624,7 @@ def quota_exceeded(case: Refusal) -> Evidence:
         default = room.default_request(scene, case.created, name.removeprefix("requests."))
     else:
         default = None
+
     if default is not None:
         links.insert(0, default)
     raised = {
@@ -651,6 +653,7 @@ def unnamed_resource(case: Refusal) -> Evidence:
         unnamed = list(quotas.unnamed_resources(case.trial.creation.obj, hard))
     else:
         unnamed = []
+
     amounts = {}
     for kind in ("requests", "limits"):
         names = [
@@ -660,6 +663,7 @@ def unnamed_resource(case: Refusal) -> Evidence:
         ]
         if names:
             amounts[kind] = {name: modest(hard, name, kind) for name in names}
+
     links = [
         case.link(
             case.suspect.field,
@@ -744,6 +748,7 @@ def pod_security(case: Refusal) -> Evidence:
                     compact_json({"spec": {"template": {"spec": patch}}}),
                 ),
             )
+
     lower = next(
         (
             level
@@ -790,6 +795,7 @@ def admission_policy(case: Refusal) -> Evidence:
             merge_patch(scene, binding, {"spec": {"validationActions": ["Warn", "Audit"]}})
             for binding in bindings
         ]
+
     return links, [
         *mend,
         *(scene.command(binding, "delete", scene.word(binding)) for binding in bindings),
@@ -814,6 +820,7 @@ def webhook_unreachable(case: Refusal) -> Evidence:
                 present, "spec.selector", "the Service has nothing behind it that answers"
             )
         )
+
     ignore = json_patch(
         scene,
         configuration,

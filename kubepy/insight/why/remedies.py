@@ -171,6 +171,7 @@ def set_resources(
                 for index, present in chosen
             ),
         )
+
     if workload["kind"] not in POD_SPECS or workload["kind"] in MADE_ANEW:
         return []
     flags = [
@@ -236,6 +237,7 @@ def manifest_of(obj: Object) -> Object:
         metadata["labels"] = without_tracking(nested_map(metadata, "labels"))
         of_pods = nested_map(spec, "template", "metadata")
         of_pods["labels"] = without_tracking(nested_map(of_pods, "labels"))
+
     return {
         "apiVersion": obj["apiVersion"],
         "kind": obj["kind"],
@@ -287,6 +289,7 @@ def replace_in_place(scene: Scene, obj: Object) -> list[Words]:
         new == all_pods or all_pods < desired_replicas(workload)
     ):
         return []
+
     strategy = workload["spec"].get(field) or {} if field else {}
     if not all_pods or not nested_map(strategy, "rollingUpdate").get("maxSurge"):
         return []
@@ -327,6 +330,7 @@ def tolerate(scene: Scene, pod: Object, taints: Iterable[Object]) -> list[Words]
                 ),
             )
         ]
+
     present = nested_list(pod_spec_of(workload), "tolerations")
     return patch_template(scene, pod, ("add", ("tolerations",), [*present, *tolerations]))
 
@@ -387,6 +391,7 @@ def request_less(scene: Scene, pod: Object, amounts: Mapping[str, int]) -> list[
         or any(amount < SMALLEST.get(name, 1) for name, amount in amounts.items())
     ):
         return []
+
     name, shown = (
         asking[0]["name"],
         {name: show_amount(name, amount) for name, amount in amounts.items()},
@@ -398,4 +403,5 @@ def request_less(scene: Scene, pod: Object, amounts: Mapping[str, int]) -> list[
                 pod, "patch", scene.word(pod), "--subresource=resize", "-p", compact_json(patch)
             )
         ]
+
     return set_resources(scene, workload, {"requests": shown}, name if len(containers) > 1 else "")

@@ -52,6 +52,7 @@ def default_request(scene: Scene, pod: Object, resource: str) -> Link | None:
             ):
                 field = field_path(f"spec.limits[{index}].defaultRequest", resource)
                 return scene.link(limits, field, "containers that name no request get this one")
+
     return None
 
 

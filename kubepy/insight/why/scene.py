@@ -330,6 +330,7 @@ def annotated(
                 "the simulated kubelet follows this annotation",
             )
             return
+
     faults = scene.settings.faults
     default = scene.settings.kubelet.annotations().get(annotation)
     if annotation == OUTCOME and faults is not None and (outcome := faults.pod_outcome(pod)):

@@ -417,6 +417,7 @@ def node_affinity(case: PlacementCase) -> Evidence:
                     f"its label does not meet {show_expression(expression)}",
                 )
             )
+
     if len(links) == 1:
         links.append(case.node_link("metadata.name", "it is none of the nodes that the pod names"))
     affinity = case.pod["spec"]["affinity"]
@@ -495,6 +496,7 @@ def resources(case: PlacementCase) -> Evidence:
         return [
             case.node_link("status.allocatable", "its room is kept for pods of higher priority")
         ], []
+
     name = amount.resource
 
     def show(number: int) -> str:
@@ -516,6 +518,7 @@ def resources(case: PlacementCase) -> Evidence:
                 f"it requests {name} {show(amount.requested)}",
             )
         )
+
     links.append(
         case.node_link(
             field_path("status.allocatable", name),
@@ -546,6 +549,7 @@ def sensible_request(case: PlacementCase, resource: str) -> int:
             free.append(room)
         if is_near or kept:
             rooms.append(room + kept)
+
     if workload["kind"] == "DaemonSet":
         return min(rooms, default=0)
     number = 1
@@ -559,6 +563,7 @@ def sensible_request(case: PlacementCase, resource: str) -> int:
             - placed_pods(case.scene, case.pod)[1],
             1,
         )
+
     amount = largest_share([room for room in rooms if room > 0], number)
     if workload["kind"] != "Deployment" or workload["spec"]["strategy"]["type"] != "Recreate":
         amount = min(amount, largest_share([room for room in free if room > 0], at_once))
@@ -589,6 +594,7 @@ def host_port(case: PlacementCase) -> Evidence:
         return [case.node_link("metadata.name", "its ports are kept for other pods")], make_room(
             case
         )
+
     path = next(
         (
             path
@@ -657,6 +663,7 @@ def pod_anti_affinity(case: PlacementCase) -> Evidence:
                 ),
             ]
             return links, [*make_room(case), *delete_bare(case, case.obj(other))]
+
     own = handle.namespace_labels(pod.namespace)
     for node_info in handle.cache.with_anti_affinity.values():
         for other in node_info.with_anti_affinity.values():
@@ -669,6 +676,7 @@ def pod_anti_affinity(case: PlacementCase) -> Evidence:
                 ):
                     text = f"it runs on {node_info.name} and keeps such pods out of its {key}"
                     return [scene.link(case.obj(other), f"{path}[{index}]", text)], make_room(case)
+
     return [], make_room(case)
 
 
@@ -752,6 +760,7 @@ def topology_spread(case: PlacementCase) -> Evidence:
             ),
             case.node_link(field_path("metadata.labels", key), "one more here would be too many"),
         ]
+
     changes: list[Operation] = [
         ("replace", ("topologySpreadConstraints", index, "whenUnsatisfiable"), "ScheduleAnyway")
     ]
@@ -855,6 +864,7 @@ def unscheduled(scene: Scene, pod: Object) -> Finding | None:
             scene.condition_link(pod, SCHEDULED, NO_NODES, field="message"),
             remedies=[new_node(scene, pod)],
         )
+
     tried = attempt(scene, pod)
     if tried.result.diagnosis.pre_filter_message:
         return rejected_at_once(scene, pod, tried)
@@ -866,6 +876,7 @@ def unscheduled(scene: Scene, pod: Object) -> Finding | None:
                 scene.link(pod, "spec.volumes", "it fits on a node, and waits for its volumes"),
             )
         return None
+
     return held_by_terminating(scene, pod, tried) or no_node_fits(scene, pod, tried)
 
 
@@ -917,6 +928,7 @@ def rejected_at_once(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Fin
             terms,
             remedies=patch_template(scene, pod, ("remove", ("affinity", "nodeAffinity"), None)),
         )
+
     finding = volumes.unusable_claim(scene, pod)
     if finding is not None:
         return scene.lead(finding, link)
@@ -959,6 +971,7 @@ def no_node_fits(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Finding
             terms,
             remedies=patch_template(scene, pod, ("remove", ("affinity", "nodeAffinity"), None)),
         )
+
     cause, names = nearest(tried.obstacles)
     if cause == "claim-without-volume":  # or is there a volume, and no node reaches it?
         cause = volumes.cause_of_nothing_to_bind(scene, pod)
@@ -1000,6 +1013,7 @@ def reason_for_lack(case: PlacementCase, links: list[Link]) -> tuple[str, list[L
         )
         if higher and fits_without(case.attempt, name, higher):
             return "preempted", [*links, *links_of_priorities(case, higher[0])]
+
     resource = RESOURCE_OF_CAUSE.get(case.cause)
     default = room.default_request(case.scene, case.pod, resource) if resource is not None else None
     if default is None:

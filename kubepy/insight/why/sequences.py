@@ -120,6 +120,7 @@ class SequenceSearch:
             if len(after.steps) < MOST_STEPS:
                 marked = sum(RANKS[taken.kind] for taken in after.steps)
                 heappush(self._stages, (marked, -len(after.steps), next(self._numbers), after))
+
         return None
 
     def _try_later(self, stage: SearchStage, trial: RemedyTrial) -> RemedyTrial:

@@ -220,6 +220,7 @@ def load_balancer_pending(scene: Scene, service: Object) -> Finding | None:
     else:
         field = "status.loadBalancer"
         text = "nobody gives it an address: kubepy.yaml names no networking.loadBalancerPool"
+
     return scene.finding(
         "load-balancer-pending",
         scene.link(service, field, text),

@@ -93,6 +93,7 @@ class TrialRun:
             prediction = predict(self._question.cluster, self._act, done=self._is_over)
         except BudgetSpent:
             return RemedyTrial(self._commands)
+
         if self._status != 0:
             return RemedyTrial(self._commands)
         end = prediction.cluster
@@ -185,6 +186,7 @@ def try_remedies(
             if is_enough
             else try_commands(question, asked, [TimedCommand(words)], noted=noted, budget=budget)
         )
+
     return trials
 
 

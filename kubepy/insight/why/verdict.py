@@ -61,6 +61,7 @@ def answer(question: Question) -> Why:
         blamed, _ = at_end(question.scene(end), question.key, None)
         finding = as_of_now(scene, blamed or generic.not_there(scene, asked))
         return stuck(question, scene, asked, finding, end)
+
     end, reaches = run_forward(question, scene, asked)
     scene.is_stuck = not reaches
     at_first = scene.diagnose(asked)
@@ -69,6 +70,7 @@ def answer(question: Question) -> Why:
         return why_of(
             question, scene, asked, PROGRESSING, at_first or generic.rolling_out(scene, asked)
         )
+
     blamed, is_acted_on = at_end(question.scene(end), question.key, at_first)
     finding = as_of_now(scene, blamed or generic.not_there(scene, asked))
     if not scene.reconciles and (reaches or not is_acted_on):
@@ -138,6 +140,7 @@ def no_controllers(question: Question, scene: Scene, obj: Object) -> Why:
         )
     else:
         text = "no process runs the controllers, and no command does (reconcile: never)"
+
     finding = scene.finding("no-controllers", scene.link(obj, field, text))
     why = why_of(question, scene, obj, STUCK, finding)
     if question.is_held or question.run is None:
@@ -151,6 +154,7 @@ def no_controllers(question: Question, scene: Scene, obj: Object) -> Why:
         [remedy] = remedies
         step = RemedyStep(remedy.command, finding.cause, remedy.kind)
         sequence = RemedySequence((step,), remedy.finishes_after or 0.0)
+
     return why._replace(remedies=remedies, sequence=sequence)
 
 

@@ -130,6 +130,7 @@ def waiting_for_consumer(scene: Scene, claim: Object) -> Finding | None:
         or SELECTED_NODE in annotations_of(claim)
     ):
         return None
+
     pods = [
         pod
         for pod in scene.list("pods", namespace_of(claim))
@@ -208,6 +209,7 @@ def without_class(scene: Scene, claim: Object, near: NearestVolume) -> Finding:
             last,
             remedies=[*remedies, *with_other_class(scene, claim), new_class(name)],
         )
+
     classes = scene.list(CLASSES)
     assert default_class(classes) is None
     link = scene.link(
@@ -264,6 +266,7 @@ def not_provisioned(
         )
     else:
         last = scene.link(storage_class, "provisioner", "this provisioner does not run here")
+
     return scene.finding(
         "claim-not-provisioned", link, last, remedies=with_other_class(scene, claim)
     )
@@ -280,6 +283,7 @@ def refused_by_named(scene: Scene, claim: Object, name: str) -> Finding | None:
             absent(VOLUMES, "", name, "there is no such volume"),
             remedies=[replaced_claim(claim)],
         )
+
     defects = list(defects_of(scene, volume, claim, is_named=True))
     if not defects:
         return None
@@ -323,6 +327,7 @@ def defects_of(
             f"it does not offer {', '.join(modes)}",
             mend({"accessModes": wanted}),
         )
+
     selector = claim["spec"].get("selector")
     if (
         selector is not None
@@ -424,6 +429,7 @@ def unusable_claim(scene: Scene, pod: Object) -> Finding | None:
                 )
             if not is_usable(claim) and (finding := scene.diagnose(claim)) is not None:
                 return finding
+
     return None
 
 
@@ -471,6 +477,7 @@ def reachable_from_elsewhere(
         volumes = [
             volume for volume in scene.list(VOLUMES) if not list(defects_of(scene, volume, claim))
         ]
+
     for volume in volumes:
         for path, key, values in zones_of(volume or {"metadata": {}, "spec": {}}):
             yield volume or {}, path, key, values
@@ -516,6 +523,7 @@ def nothing_to_bind(scene: Scene, pod: Object) -> NearestVolume:
         return NearestVolume(
             [link, *links], [*near.remedies, *with_other_class(scene, claim)], near.cause
         )
+
     return NONE_NEAR
 
 
@@ -548,6 +556,7 @@ def elsewhere(
                         )
                     )
                 return links, {key: values[0]}
+
     return [], {}
 
 
@@ -589,6 +598,7 @@ def users_of_volumes(
                     scene.link(claim, "spec.accessModes", "only one pod may use the claim"),
                     *(scene.link(user, "spec.volumes", "it uses the claim") for user in users[:1]),
                 ], users
+
     for index, volume in enumerate(nested_list(pod["spec"], "volumes")):
         for other in node_info.pods.values():
             if any(
@@ -602,6 +612,7 @@ def users_of_volumes(
                     ),
                     scene.link(holder, "spec.volumes", f"it uses the disk on {node_info.name}"),
                 ], [holder]
+
     return [], []
 
 

@@ -89,6 +89,7 @@ def readiness_gate(scene: Scene, pod: Object) -> Finding | None:
                 ),
                 remedies=patch_template(scene, pod, ("remove", ("readinessGates",), None)),
             )
+
     return None
 
 
@@ -280,10 +281,12 @@ def held_up(
             undo(scene, obj),
             undo_further(scene, obj),
         )
+
     if finding.cause == "not-ready" and surges and not scene.is_stuck:
         finding = finding._replace(cause="surge-waits")
     elif finding.cause == "terminating":
         finding = finding._replace(cause="rolling-out")
+
     return scene.lead(finding, link, undo(scene, obj), undo_further(scene, obj))
 
 
@@ -333,10 +336,12 @@ def deployment(scene: Scene, obj: Object) -> Finding | None:
             or finding
             or scene.diagnose_any(rs for rs in old if not goals.replica_set(scene, rs))
         )
+
     if finding is None:
         return waits_for_min_ready_seconds(
             scene, obj, scene.owned(newest, "pods") if newest else []
         )
+
     surges = any(desired_replicas(rs) for rs in old) and available >= desired
     if updated < desired:
         link = scene.link(
@@ -351,6 +356,7 @@ def deployment(scene: Scene, obj: Object) -> Finding | None:
     else:
         left = plural(count(obj, "replicas") - updated, "old replica")
         link = scene.link(obj, "status.replicas", f"all replicas updated, {left} still there")
+
     return held_up(scene, obj, link, finding, surges=surges)
 
 
@@ -381,6 +387,7 @@ def on_delete(scene: Scene, obj: Object) -> Finding | None:
         scene, obj, obj
     ):
         return None
+
     field = (
         "status.updatedNumberScheduled" if obj["kind"] == "DaemonSet" else "status.updatedReplicas"
     )
@@ -424,6 +431,7 @@ def dead_nodes(scene: Scene, obj: Object) -> Finding | None:
         or nested_map(obj["spec"], "updateStrategy").get("type") == "OnDelete"
     ):
         return None
+
     pods = scene.owned(obj, "pods")
     desired = desired_replicas(obj)
     dead = [
@@ -533,6 +541,7 @@ def name_is_taken(scene: Scene, obj: Object) -> Finding | None:
         parent, ordinal = parent_name_and_ordinal(cast("Pod", pod))
         if parent == name_of(obj) and ordinal in in_range:
             named[ordinal] = pod
+
     for _, pod in sorted(named.items()):
         if not is_controlled_by(pod, obj) and not goals.stateful_set(scene, obj):
             controller = controller_of(pod)
@@ -550,6 +559,7 @@ def name_is_taken(scene: Scene, obj: Object) -> Finding | None:
                 scene.link(pod, "metadata.ownerReferences", f"it {owner}"),
                 remedies=[scene.command(obj, "delete", "pod", name_of(pod))],
             )
+
     return None
 
 
@@ -583,6 +593,7 @@ def behind_broken_pod(
             ),
             [scene.command(obj, "delete", "pod", name_of(first))],
         )
+
     if is_sound:
         return scene.lead(
             reason._replace(cause="ordered-behind-broken-pod"),
@@ -593,6 +604,7 @@ def behind_broken_pod(
             ),
             [scene.command(obj, "delete", "pod", name_of(first))],
         )
+
     return None
 
 
@@ -650,6 +662,7 @@ def misscheduled(scene: Scene, obj: Object) -> Finding | None:
                     else "it is not one for the pod",
                 ),
             )
+
     return None
 
 
@@ -714,6 +727,7 @@ def without_nodes(scene: Scene, obj: Object) -> Finding | None:
             scene.link(obj, "spec.template.spec.nodeSelector", "no node has these labels"),
             remedies=label if selector.keys().isdisjoint(NOT_TO_RELABEL) else (),
         )
+
     if not chosen:
         return scene.finding(
             "node-affinity",
@@ -726,6 +740,7 @@ def without_nodes(scene: Scene, obj: Object) -> Finding | None:
                 else "no node with the labels of the nodeSelector fulfils it",
             ),
         )
+
     tolerations = daemon_tolerations(template["spec"])
     for node in chosen:
         if taint := find_untolerated_taint(taints_of(node), tolerations, (NO_EXECUTE, NO_SCHEDULE)):
@@ -739,6 +754,7 @@ def without_nodes(scene: Scene, obj: Object) -> Finding | None:
                 ),
                 remedies=against_taint(scene, obj, taint, chosen),
             )
+
     return None
 
 

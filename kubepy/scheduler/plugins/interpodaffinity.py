@@ -170,10 +170,12 @@ def _node_queueing_hint(pod: PodInfo, event: ClusterEvent) -> bool:
         key = term.topology_key
         if key in new and old.get(key) != new[key]:
             return True
+
     for term in anti_affinity:
         key = term.topology_key
         if key in old and new.get(key) != old[key]:
             return True
+
     return False
 
 
@@ -189,6 +191,7 @@ def _pod_queueing_hint(pod: PodInfo, event: ClusterEvent) -> bool:
         if joins:
             return True
         return any(_may_match(term, old) and not _may_match(term, new) for term in anti_affinity)
+
     if any(_may_match(term, old) for term in anti_affinity):
         return True
     deleted = cast("Pod", old)

@@ -220,6 +220,7 @@ def _node_queueing_hint(constraints: Constraints, event: ClusterEvent) -> bool:
         key = constraint.topology_key
         if old.get(key) != new.get(key):
             return True
+
     return False
 
 

@@ -89,6 +89,7 @@ class VolumeBinding(FilterPlugin):
             if reason or claim is None:
                 return PluginStatus((reason,), False, self.name)
             claims.append(claim)
+
         if not claims:
             return SKIP
         delayed = [claim for claim in claims if not is_bound(claim)]
@@ -96,6 +97,7 @@ class VolumeBinding(FilterPlugin):
             return PluginStatus(
                 ("pod has unbound immediate PersistentVolumeClaims",), False, self.name
             )
+
         volumes = open_to(delayed, handle.volumes.list()) if delayed else []
         bound = [claim for claim in claims if is_bound(claim)]
         return PreFilterResult(PodVolumeClaims(handle, bound, delayed, volumes))
@@ -111,6 +113,7 @@ class VolumeBinding(FilterPlugin):
             volume is not None and not reaches(volume, node_info.node or {}) for volume in volumes
         ):
             reasons.append(self.ELSEWHERE)
+
         if find_pod_volumes(state, node_info.node or {}) is None:
             reasons.append(self.NOTHING_TO_BIND)
         if None in volumes:
@@ -148,6 +151,7 @@ def _why_unusable(pod: PodInfo, use: Use, claim: PersistentVolumeClaim | None) -
             f"waiting for ephemeral volume controller to create the persistentvolumeclaim "
             f'"{use.claim}"'
         )
+
     if claim is None:
         return f'persistentvolumeclaim "{use.claim}" not found'
     if (claim.get("status") or {}).get("phase") == "Lost":
@@ -155,6 +159,7 @@ def _why_unusable(pod: PodInfo, use: Use, claim: PersistentVolumeClaim | None) -
         return (
             f'persistentvolumeclaim "{use.claim}" bound to non-existent persistentvolume "{volume}"'
         )
+
     if is_being_deleted(claim):
         return f'persistentvolumeclaim "{use.claim}" is being deleted'
     if use.ephemeral:
@@ -184,6 +189,7 @@ def find_pod_volumes(claims: PodVolumeClaims, node: Node) -> PodVolumes | None:
             bindings.append((volume, claim))
         else:
             provisions.append(claim)
+
     if all(_can_be_provisioned(claim, node, claims.handle) for claim in provisions):
         return PodVolumes(bindings, provisions)
     return None
@@ -249,6 +255,7 @@ class VolumeRestrictions(FilterPlugin):
                 )
             if "ReadWriteOncePod" in (claim["spec"].get("accessModes") or ()):
                 read_write_once_pod.add(name)
+
         disks = [volume for volume in pod.spec.get("volumes") or () if disk_of(volume) is not None]
         if not read_write_once_pod and not disks:
             return SKIP
@@ -297,6 +304,7 @@ class VolumeRestrictions(FilterPlugin):
             if claim.get("kind") != "PersistentVolumeClaim":
                 return False
             return _is_claim_of(pod, claim)
+
         deleted = event.old
         if POD_DELETE not in event.actions or deleted is None or event.unknown:
             return True

@@ -103,6 +103,7 @@ def read_document(
         raise YamlError(
             "error converting YAML to JSON: yaml: invalid leading UTF-8 octet", first_line
         ) from None
+
     return value, first_line + line
 
 
@@ -181,6 +182,7 @@ class DocumentReader:
             if value is _UNFINISHED:
                 raise _RefusedError(f"yaml: anchor '{event.anchor}' value contains itself")
             return self._copy(value)
+
         if event.anchor is None:
             return self._read_value(event, kind)
         self._anchors[event.anchor] = _UNFINISHED
@@ -231,6 +233,7 @@ class DocumentReader:
                 self.refuse_repeated(text, event, value_event)
             own.add(text)
             obj[text] = value
+
         return obj
 
     def refuse_repeated(self, key: str, key_event: Any, value_event: Any) -> None:
@@ -259,10 +262,12 @@ class DocumentReader:
             allowed_ratio = 0.99 - 0.89 * (min(max(self._nodes, low), high) - low) / (high - low)
             if self._aliased / self._nodes > allowed_ratio:
                 raise _RefusedError("yaml: document contains excessive aliasing")
+
         if isinstance(value, dict):
             self._nodes += len(value)  # upstream counts keys too
             self._aliased += len(value)
             return {key: self._copy(item) for key, item in value.items()}
+
         if isinstance(value, list):
             return [self._copy(item) for item in value]
         return value
@@ -339,6 +344,7 @@ def _tagged_value(tag: str, text: str) -> Scalar:
             return b64decode("".join(text.split()), validate=True).decode(errors="replace")
         except ValueError:
             raise _RefusedError("yaml: !!binary value contains invalid base64 data") from None
+
     if name not in ("bool", "int", "float", "null", "timestamp") or not tag.startswith(_PREFIX):
         return text
     value = resolve(text)
@@ -358,12 +364,14 @@ def key_text(key: Any, value: Any) -> str:
         raise _RefusedError(
             f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {_go_syntax(value)}"
         )
+
     if isinstance(key, bool):
         return "true" if key else "false"
     if isinstance(key, int) and key > INT64_MAX:
         raise _RefusedError(
             f"unsupported map key of type: uint64, key: {key:#x}, value: {_go_syntax(value)}"
         )
+
     if not isinstance(key, float):
         return str(key)
     # ``strconv.FormatFloat(key, 'g', -1, 32)``: the shortest digits that a 32-bit float tells apart
@@ -371,6 +379,7 @@ def key_text(key: Any, value: Any) -> str:
         if math.isnan(key):
             return ".nan"
         return ".inf" if key > 0 else "-.inf"
+
     single = struct.pack("f", key)
     texts = (f"{key:.{digits}e}" for digits in range(17))
     return format_float(

@@ -174,6 +174,7 @@ def atom(value: Any) -> str:
         if INT64_MIN <= value <= UINT64_MAX:
             return str(value)
         return format_float(float(value))
+
     if isinstance(value, float):
         if math.isnan(value) or math.isinf(value):
             raise ValueError(f"unsupported value: {value}")
@@ -182,6 +183,7 @@ def atom(value: Any) -> str:
         if is_integer:
             return str(int(value))
         return format_float(value)
+
     if isinstance(value, dict | list) and not value:
         return "{}" if isinstance(value, dict) else "[]"
     raise TypeError(f"{type(value).__name__} is no JSON value")
@@ -198,6 +200,7 @@ def _order(names: tuple[str, ...]) -> list[tuple[str, str]]:
         map(_LETTERS.match, names)
     ):  # go-yaml's order is not transitive: sorted from one start, it has one end
         in_order.sort(key=cmp_to_key(_compare))
+
     order: list[tuple[str, str]] = []
     for name in in_order:
         is_short = len(name) < SIMPLE_KEY_BYTES // 4 or len(name.encode()) <= SIMPLE_KEY_BYTES
@@ -206,6 +209,7 @@ def _order(names: tuple[str, ...]) -> list[tuple[str, str]]:
         # back as written.
         written = '"<<":' if name == "<<" else f"{quote(name)}:"
         order.append((name, written if is_simple else ""))
+
     if len(_orders) >= _MEMO_ENTRIES:
         _orders.clear()
     _orders[names] = order
@@ -266,10 +270,12 @@ def string(value: str, column: int, indent: str) -> str:
         if column + len(text) <= BEST_WIDTH:
             return text
         return _fold(text, column, indent)
+
     if len(text) <= _MEMO_TEXT:
         if len(_texts) >= _MEMO_ENTRIES:
             _texts.clear()
         _texts[value] = text
+
     return text
 
 

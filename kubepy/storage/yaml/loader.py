@@ -73,6 +73,7 @@ def load_each(
             yield document
         else:
             rest, failure = document
+
     if not failure:
         return
     documents = _load_yaml(rest, old_booleans, unique_keys, blank)
@@ -80,6 +81,7 @@ def load_each(
         first = next(documents, None)
     except YamlError:
         raise failure from None
+
     if first:
         yield first
         yield from documents
@@ -102,11 +104,13 @@ def read_json(text: str) -> Any:
         raise YamlError(
             message.replace("unexpected EOF", "unexpected end of JSON input"), failure.line
         ) from None
+
     if rest := text[end:].lstrip():
         raise YamlError(
             f"invalid character {_go_char(rest[0])} after top-level value",
             text.count("\n", 0, end) + 1,
         )
+
     return value
 
 
@@ -153,6 +157,7 @@ def indented_json(text: str) -> str:
             lines.append("  " * depth)
         lines[-1] += ": " if token == ":" else token
         depth += token in "[{"
+
     return "\n".join(lines)
 
 
@@ -193,6 +198,7 @@ def split(stream: DocumentText) -> Iterator[DocumentText]:
                 start = number + 1
                 continue
         lines.append(line)
+
     if lines:
         yield DocumentText("\n".join(lines) + "\n", start)
 
@@ -330,6 +336,7 @@ def _syntax_error(error: json.JSONDecodeError) -> YamlError:
         )
         at = at + wrong
         reason = f"in literal {word} (expecting {_go_char(word[wrong])})"
+
     if at >= len(error.doc):
         return YamlError("unexpected EOF", error.lineno)
     if error.msg == "Expecting ',' delimiter" and _in_array(error.doc, at):

@@ -58,6 +58,7 @@ def resolve(text: str) -> Scalar:
         match = _INTEGER.fullmatch(digits)
         if match is not None and (integer := _integer(match)) is not None:
             return integer
+
     if (_DOT_FLOAT.fullmatch(text) if first == "." else _FLOAT.fullmatch(digits)) is None:
         return text
     value = float(digits)

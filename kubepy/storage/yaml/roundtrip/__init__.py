@@ -110,6 +110,7 @@ class _Document:
                 if not plan.stands(child, new):
                     changed.append((depth, child))
                     pending.append((depth + 1, child, new))
+
         return [node for _, node in sorted(changed, key=lambda item: -item[0])]
 
     def rewritten(self, obj: dict[str, Any]) -> str:

@@ -69,6 +69,7 @@ class BlockEditor:
         ):  # what is new comes behind the comments that stand apart
             first = min(staying)
             text, leads[first] = leads[first], ""
+
         column = self._layout.column(node)
         pad = " " * column
         for slot in slots:
@@ -86,6 +87,7 @@ class BlockEditor:
                 chunk.attached : max(chunk.attached, self._layout.line_start(chunk.entry.start))
             ]
             text = _append(text, lead + comments + self._entry(chunk, column, slot.value))
+
         return _append(text, tail)
 
     def _leads(
@@ -124,6 +126,7 @@ class BlockEditor:
             return salvaged + (
                 dump_entry(entry.name, value, pad) if entry.name else dump_item(value, pad)
             )
+
         if isinstance(value, dict | list) and value:
             return pad + self._with_collection(chunk, column, value)
         return pad + self._with_scalar(chunk, column, value)
@@ -173,18 +176,21 @@ class BlockEditor:
             head = self._text[entry.start : start]
         else:
             head = self._text[entry.start : entry.mark] + " "
+
         if anchor := _anchor(node):
             head += f"{anchor} "
         if node.has_kind_of(value):
             after = self._comments_of_collection(chunk)
         else:
             after = self._comments_after(chunk)
+
         text: str | None = None
         if is_block_scalar and isinstance(value, str):
             header, _, body = self._text[self._layout.content_start(node) : entry.end].partition(
                 "\n"
             )
             text = literal_like(header, body, value, column)
+
         text = text or block_scalar(
             node, value, column + len(head), column + 2, may_have_lines="#" not in after
         )
@@ -195,6 +201,7 @@ class BlockEditor:
             rest = self._text[entry.end : self._layout.line_end(entry.end + 1)].rstrip("\n")
         else:
             rest = self._comment_beside(entry)
+
         return f"{head}{text}{rest}\n{after}"
 
     # --- comments ---
@@ -209,6 +216,7 @@ class BlockEditor:
             if "#" in line:
                 return line[len(line) - blank :].rstrip("\n")
             return ""
+
         if not node.is_block:
             return self._layout.end_comment(entry.end)
         start = self._layout.inner_start(entry)
@@ -318,6 +326,7 @@ class FlowEditor:
                 + piece.after
             )
             is_comment = bool(piece.after)
+
         if not written and "#" not in closing:
             closing = ""
         return (
@@ -347,6 +356,7 @@ class FlowEditor:
                 )
             )
             position = end + len(after)
+
         return pieces, self._text[position : node.end - 1], has_comma
 
     def _shape(self, node: Node, pieces: list[_Piece], closing: str) -> _Shape:
@@ -365,6 +375,7 @@ class FlowEditor:
             indent = len(indents[0])
         elif "\n" in closing:
             indent = base + 2
+
         return _Shape(
             sample.style if sample else "", pieces[0].lead if pieces else "", indent, base
         )
@@ -384,11 +395,13 @@ class FlowEditor:
             elif is_first:
                 lead = shape.lead if not shape.lead.strip() else ""
             return _Piece(lead, key + _flow_value(slot.value, shape), "", "")
+
         piece = pieces[slot.place]
         if is_first and slot.place and "\n" not in piece.lead:
             piece = piece._replace(lead=shape.lead)
         elif not is_first and not slot.place and shape.indent is None:
             piece = piece._replace(lead=" ")
+
         entry = self._layout.entries(node)[slot.place]
         if slot.value is MERGED or self._plan.stands(entry.value, slot.value):
             return piece
@@ -438,6 +451,7 @@ def _flow_value(value: Any, shape: _Shape) -> str:
         ]
     else:
         parts = [_flow_value(item, inner) for item in value]
+
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     if shape.indent is None:
         return opening + ", ".join(parts) + closing

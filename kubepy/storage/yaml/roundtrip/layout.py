@@ -218,6 +218,7 @@ class DocumentLayout:
             stop = self._end_of_deeper_comments(self.line_end(entry.end), limit, column)
             chunks.append(EntryLines(entry, start, attached, stop))
             start = stop
+
         return chunks, start
 
     def _end_of_deeper_comments(self, start: int, limit: int, column: int) -> int:

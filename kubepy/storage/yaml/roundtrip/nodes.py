@@ -124,11 +124,13 @@ class Composer(DocumentReader):
             ):  # after a ``<<``, which is no node
                 node.merge = self._before.start_mark.index, self._before.end_mark.index
             parent.children.append(node)
+
         if node.kind == ALIAS:
             node.target = self._anchored.get(node.anchor or "")
             self.aliases.append(node)
         elif node.anchor is not None:
             self._anchored[node.anchor] = node
+
         if node.kind == SCALAR:
             self.scalars.append(node)
         self._parent = node

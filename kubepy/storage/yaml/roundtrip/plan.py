@@ -132,6 +132,7 @@ class EditPlan:
                 rank = places[name], 0
             elif name not in present:
                 new.setdefault(max(rank, (last_merge, 0)), []).append(Slot(None, name, value[name]))
+
         old = {(place, -1): [slot] for place, slot in enumerate(slots)}
         return [
             slot
@@ -160,6 +161,7 @@ class EditPlan:
                     return None
                 brought.update(merged(values))
                 last_merge = place
+
         hidden = {
             entry.name for entry in entries[:last_merge] if entry.name is not None
         } & brought.keys()

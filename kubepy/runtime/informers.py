@@ -249,7 +249,7 @@ class Informers:
 
     def __init__(self) -> None:
         self.listings = 0  # how often everything was forgotten, to be read anew
-        self._caches: dict[str, ResourceCache] = {}  # by resource
+        self._caches: dict[str, ObservedResource] = {}  # by resource
         self._links = Links()
         self._view: RecordedView | None = None  # None: everything is known
         self._is_watched: Callable[[str], bool] = lambda resource: True
@@ -261,10 +261,10 @@ class Informers:
         self._lookups: Counter[str] = Counter()
         self._recorded: dict[str, Mapping[str, int]] = {}
 
-    def _cache(self, resource: str) -> ResourceCache:
+    def _cache(self, resource: str) -> ObservedResource:
         cache = self._caches.get(resource)
         if cache is None:
-            cache = self._caches[resource] = ResourceCache()
+            cache = self._caches[resource] = ObservedResource()
         return cache
 
     def get(self, resource: str, namespace: str, name: str) -> Object | None:
@@ -577,7 +577,7 @@ class Informers:
                 index.observe(key, obj)
 
 
-class ResourceCache:
+class ObservedResource:
     """The observed objects of one resource, and what follows from them.
 
     An object is *known* if it is in ``objects``, or its key in ``absent``; never both.
@@ -648,7 +648,7 @@ class Links:
     """The known objects by owner, by node and by uid, and those without controller.
 
     Every object that is known is in all that its metadata and spec say, and in nothing else:
-    ``add`` and ``remove`` are called with the states that come to a :class:`ResourceCache` and
+    ``add`` and ``remove`` are called with the states that come to a :class:`ObservedResource` and
     leave it. The torture test ``histories`` compares the answers with a store's.
 
     :ivar dependents: owner's uid → resource → keys of the objects whose ownerReferences name it.

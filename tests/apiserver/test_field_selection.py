@@ -66,7 +66,8 @@ def test_host_of_pod_is_old_name_of_its_node(client: Client) -> None:
 
 def test_addresses_of_pod_may_be_named_but_no_pod_has_them(client: Client) -> None:
     made = client.create("pods", pod("web"), namespace="default")
-    made["status"].update({"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}]})
-    client.update("pods", made, namespace="default", subresource="status")
+    status = {**made["status"], "podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}]}
+    reported = {**made, "status": status}
+    client.update("pods", reported, namespace="default", subresource="status")
     assert client.list("pods", field_selector="status.podIPs=10.0.0.1").items == []
     assert len(client.list("pods", field_selector="status.podIP=10.0.0.1").items) == 1

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from functools import cmp_to_key
 from typing import Any
 
+from kubepy.storage.frozen import thawed
 from kubepy.storage.yaml.scalars import INT64_MIN, UINT64_MAX, format_float, is_string
 
 BEST_WIDTH = 80
@@ -74,6 +75,8 @@ def dump(obj: Any, written: Written | None = None) -> str:
     :param written: parts of documents with their text, which this one is added to. Documents that
         are written with the same one have to stay as they are: what they share is written once.
     """
+    if written is None:
+        obj = thawed(obj)
     lines: list[str] = []
     _node(obj, "", "", lines, written)
     lines.append("")

@@ -165,7 +165,7 @@ def test_pods_made_again_without_end_end_the_prediction(kind: str) -> None:
     )
     cluster.advance("5s")
     prediction = predict(local(cluster), lambda fork: None)
-    assert (prediction.settled, prediction.settled_after) == (False, 1200.0)
+    assert (prediction.settled, prediction.settled_after) == (False, 600.0)
     assert cluster.run("plan").stdout.endswith("Does not finish within 24h.\n")
     assert cluster.why(f"{kind}/web").state == "stuck"
 

@@ -50,11 +50,10 @@ def test_autoscalers_that_undo_each_others_size_are_named_by_their_workload() ->
     cluster = made(deployment(**BUSY), autoscaler("a", 2, 3), autoscaler("b", 5, 8))
     cluster.advance("2m")
     why = cluster.why("deploy/web")
-    assert (why.state, why.cause) == (DONE, "autoscaler-rival")
-    assert [link.key.name for link in why.chain] == ["web", "a", "b"]
-    assert [remedy.command for remedy in why.remedies] == [
-        ("delete", "hpa", "a"),
-        ("delete", "hpa", "b"),
+    assert (why.state, why.cause) == (STUCK, "contention")
+    assert [remedy.command for remedy in why.remedies if remedy.proven] == [
+        ("delete", "horizontalpodautoscaler/b"),
+        ("delete", "horizontalpodautoscaler/a"),
     ]
     of_one = cluster.why("hpa/a")
     assert (of_one.state, of_one.cause, of_one.chain[-1].key.name) == (

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from reprlib import Repr
 from types import NoneType, UnionType
@@ -55,13 +55,12 @@ def check(name: str, value: Any, annotation: Any) -> None:
     """Check an argument. Raises TypeError, ValueError."""
     if not fits(value, annotation):
         raise TypeError(f"{name}={_shown.repr(value)}: must be {description(annotation)}")
-    for text in (
-        [value]
-        if isinstance(value, str)
-        else value
-        if isinstance(value, Mapping | list | tuple)
-        else ()
-    ):
+    texts: Iterable[Any] = ()
+    if isinstance(value, str):
+        texts = [value]
+    elif isinstance(value, Mapping | list | tuple):
+        texts = value
+    for text in texts:
         if isinstance(text, str) and not is_unicode(text):
             raise ValueError(
                 f"{name}={_shown.repr(value)}: has a character that UTF-8 cannot encode"

@@ -202,4 +202,5 @@ def rbac_objects(resource: str) -> list[Object]:
                 "metadata": metadata,
             }
         )
+
     return objects

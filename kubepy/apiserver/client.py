@@ -350,6 +350,7 @@ class Client:
                 return self._delete(request)
             case "deletecollection":
                 return self._delete_collection(request)
+
         raise errors.method_not_allowed()
 
     def get(
@@ -408,6 +409,7 @@ class Client:
             or wanted.key in (*IMPLIED, COMPONENT_STATUSES)
         ):
             return iter(self._list(request).items)
+
         stream = self._store.stream(wanted.key, request.namespace or None)
         self._warn_of(stream, request)
         if not label_selector and not field_selector:
@@ -525,6 +527,7 @@ class Client:
             obj, problem = self._store.find(key)
             if problem:
                 request.require_context().warn(self._store.describe(problem))
+
         if obj is None and key.resource in IMPLIED and (implied_objects := self._implied_objects()):
             obj = implied_objects.get(key, self._stored)
         if obj is None:
@@ -614,6 +617,7 @@ class Client:
             return self._create_subresource(
                 request._replace(resource=PODS, name=name, subresource="binding"), obj
             )
+
         return self._write(request, lambda scope: creation.create(scope, obj))
 
     def _answer(self, request: Request, review: Object) -> Object:
@@ -655,6 +659,7 @@ class Client:
             request = request._replace(
                 options=options._replace(dry_run=pods.is_dry_run(body, options.dry_run))
             )
+
         self._write(request, create_subresource)
         return {
             "kind": "Status",
@@ -750,6 +755,7 @@ class Client:
             problems := validation_metadata.validate_field_manager(manager)
         ):
             raise errors.invalid(f"{request.verb.capitalize()}Options.meta.k8s.io", "", problems)
+
         if self._batch is not None:
             return self._write_in_batch(self._batch, request, carry_out)
         context = request.context or self._context
@@ -764,6 +770,7 @@ class Client:
                     run.call(pending)
         finally:
             run.end()
+
         return self._result(scope.with_context(context), result)
 
     def _write_in_batch(
@@ -798,6 +805,7 @@ class Client:
             return run(context)
         except answers.CallsPending:
             pass
+
         rehearsed = rehearsal.Rehearsal(self._server.webhooks, context, batch.answers.timed_out)
         try:
             while True:
@@ -919,6 +927,7 @@ class Client:
                 self._server.strategy(resource).to_stored_version(obj)
             )
             return {**obj, "metadata": stored["metadata"]}
+
         return (
             tracking.shown(resource, self._server.strategy(resource).field_schema(), obj)
             if resource
@@ -1026,6 +1035,7 @@ class Client:
             finally:
                 self._session.batch = None
             last = batch.transaction
+
         self._session.since = last.revision
 
     def _news(self, transaction: Transaction, since: int, observed: Observed | None) -> Events:
@@ -1100,6 +1110,7 @@ class Client:
             if dry_run:
                 return requests
             batch.requests = requests
+
         return batch.requests
 
     def _notice_definitions(self, events: Events, first: int) -> None:

@@ -312,6 +312,7 @@ class LocalCluster:
                     with suppress(FolderError):  # a folder that nobody may write has no faults
                         self.store.set_meta(FAULTS_SEED, str(seed))
             faults = faults._replace(seed=seed)
+
         self._server.settings = self.settings._replace(faults=faults)
         self.ids.seed = self.settings.seed
         if self.ids.seed is None and faults is not None and self.clock.own:

@@ -82,12 +82,14 @@ class Converter:
                 raise errors.Status(
                     f"request to convert CR from an invalid group/version: {obj.get('apiVersion')}"
                 )
+
         if strategy.conversion.get("strategy") == "Webhook":
             converted = self._by_webhook(
                 strategy.conversion.get("webhook") or {}, others, api_version
             )
         else:
             converted = [clone({**obj, "apiVersion": api_version}) for obj in others]
+
         completed = iter([strategy.complete(obj) for obj in converted])
         return [obj if obj.get("apiVersion") == api_version else next(completed) for obj in objects]
 
@@ -112,6 +114,7 @@ class Converter:
             client_config.get("caBundle") or ""
         ).strip():  # bundles leave a blank one to be filled in
             client_config.pop("caBundle", None)
+
         endpoint = resolve(client_config, TIMEOUT, self._webhooks.services, self._get)
         request = json.dumps(
             {"desiredAPIVersion": api_version, "objects": objects}, separators=(",", ":")
@@ -122,10 +125,12 @@ class Converter:
             results = converted_objects(answer)
         except ConversionError as error:
             raise errors.Status(f"{subject} failed: {error}") from None
+
         if len(results) != len(objects):
             raise errors.Status(
                 f"{subject} returned {len(results)} objects, expected {len(objects)}"
             )
+
         converted = []
         for index, (obj, result) in enumerate(zip(objects, results, strict=True)):
             try:
@@ -134,6 +139,7 @@ class Converter:
                 words = ONE_OF_MANY if len(objects) > 1 else ALONE
                 invalid = words[error.part].format(index)
                 raise errors.Status(f"{subject} returned invalid {invalid}: {error}") from None
+
         return converted
 
 
@@ -152,6 +158,7 @@ def converted_objects(answer: Answer) -> list[Any]:
         raise ConversionError(
             f"expected webhook response of {answer.sent_as}, Kind={KIND}, got {got}"
         )
+
     if response is None:
         raise ConversionError("no response provided")
     if not isinstance(response, dict):
@@ -159,11 +166,13 @@ def converted_objects(answer: Answer) -> list[Any]:
             "json: cannot unmarshal into Go struct field ConversionReview.response of type "
             "v1.ConversionResponse"
         )
+
     if answer.sent_as == f"{GROUP}/v1" and response.get("uid", "") != answer.uid:
         raise ConversionError(
             f"expected response.uid={quote(answer.uid)}, got "
             f"{quote(str(response.get('uid') or ''))}"
         )
+
     result = response.get("result")
     status = result.get("status") or "" if isinstance(result, dict) else ""
     if status != "Success":
@@ -171,12 +180,14 @@ def converted_objects(answer: Answer) -> list[Any]:
         raise ConversionError(
             str(message) if message else f"response.result.status was '{status}', not 'Success'"
         )
+
     objects = response.get("convertedObjects") or []
     if not isinstance(objects, list):
         raise ConversionError(
             "json: cannot unmarshal into Go struct field "
             "ConversionResponse.response.convertedObjects of type []runtime.RawExtension"
         )
+
     return objects
 
 
@@ -190,6 +201,7 @@ def checked(obj: Object, converted: Any, api_version: str) -> Object:
             f"json: cannot unmarshal {_GO_TYPES[type(converted)]} into Go value of type "
             "map[string]interface {}"
         )
+
     if (version := str(converted.get("apiVersion") or "")) != api_version:
         raise ConversionError(f"invalid groupVersion (expected {api_version}, received {version})")
     if (kind := str(converted.get("kind") or "")) != obj["kind"]:
@@ -200,6 +212,7 @@ def checked(obj: Object, converted: Any, api_version: str) -> Object:
         expected, actual = original.get(field, ""), named.get(field) or ""
         if expected != actual:
             raise ConversionError(f"must have the same {word}: {expected} != {actual}", "object")
+
     kept = clone(original)
     for field in ("labels", "annotations"):
         kept.pop(field, None)
@@ -208,6 +221,7 @@ def checked(obj: Object, converted: Any, api_version: str) -> Object:
             if values != original.get(field):
                 validate_values(field, values)
             kept[field] = dict(values)
+
     return {**converted, "metadata": kept}
 
 

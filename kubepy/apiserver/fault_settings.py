@@ -287,6 +287,7 @@ def parse_selector(path: str, value: Any) -> LabelSelector:
         isinstance(text, str) for pair in labels.items() for text in pair
     ):
         raise _error(f"{path}.matchLabels", "must be a map of strings")
+
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise _error(f"{path}.matchExpressions", "must be a list of key, operator and values")
     for index, entry in enumerate(entries):
@@ -297,6 +298,7 @@ def parse_selector(path: str, value: Any) -> LabelSelector:
             selector = from_label_selector(part)
         except SelectorError as error:
             raise _error(f"{path}.{field}", str(error)) from None
+
     return selector
 
 

@@ -79,6 +79,7 @@ class ImpliedObjects:
             home = namespaces.get(key.namespace or bootstrap.DEFAULT)
             if home is not None:
                 objects.append(identified(key, obj, home, deletion))
+
         if resource == rbac.CLUSTER_ROLES:
             objects = aggregated(objects, list_stored(resource, None))
         return objects

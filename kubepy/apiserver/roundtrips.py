@@ -176,6 +176,7 @@ class LoggingClient(Client):
                 for page in self.further_pages(request, path, answer):
                     self._log_request(request, page, None)
                     self._log_response(request, page, (code, elapsed), None)
+
         return result
 
     def _log_request(self, request: Request, url: str, body: Any, content_type: str = JSON) -> None:
@@ -212,6 +213,7 @@ class LoggingClient(Client):
                 },
             )
             return
+
         headers: dict[str, Value] = {}
         text = ""
         if self._logger.highest >= 8:
@@ -225,6 +227,7 @@ class LoggingClient(Client):
             if len(text) > GZIP_THRESHOLD and not self.disable_compression:
                 sent["Vary"] = "Accept-Encoding"
             headers = {"headers": block(sent)}
+
         self._logger.info(
             7, PLACE, "Response", {"status": status, **headers, "milliseconds": elapsed}
         )
@@ -294,4 +297,5 @@ def _query(request: Request, limit: int) -> dict[str, str]:
         }
     elif isinstance(options, DeleteOptions):
         query = {"dryRun": "All" if options.dry_run else ""}
+
     return {name: value for name, value in query.items() if value}

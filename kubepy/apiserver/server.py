@@ -98,6 +98,7 @@ class Server:
             not in (resource.version, *resource.other_versions, resource.storage_version)
         ):
             raise errors.no_such_resource()
+
         if resource.computed_from and request.verb not in resource.verbs:
             raise errors.method_not_allowed()
         if resource.storage_key != resource.key:
@@ -108,6 +109,7 @@ class Server:
             request.require_context().warn_all(older)
         elif resource.deprecation:
             request.require_context().warn(resource.deprecation)
+
         return resource
 
     def strategy(self, resource: Resource) -> Strategy:
@@ -304,7 +306,9 @@ class Attributes(NamedTuple):
     @property
     def operation(self) -> str:
         """CREATE, UPDATE or DELETE."""
-        return "DELETE" if self.is_deletion else "CREATE" if self.old is None else "UPDATE"
+        if self.is_deletion:
+            return "DELETE"
+        return "CREATE" if self.old is None else "UPDATE"
 
     @property
     def server(self) -> Server:

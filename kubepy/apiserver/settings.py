@@ -156,6 +156,7 @@ def parse_settings(settings: Mapping[str, Any]) -> ClusterSettings:
             raise invalid(str(key), f"unknown setting: must be one of {', '.join(PARSERS)}")
         if value is not None:
             values[key] = PARSERS[key](value)
+
     parsed = ClusterSettings(**values)
     if parsed.tick == READS and parsed.clock is None:
         raise invalid(
@@ -163,6 +164,7 @@ def parse_settings(settings: Mapping[str, Any]) -> ClusterSettings:
             f"{READS} goes with a clock: without one the cluster's time is the system's, which "
             "nothing can move",
         )
+
     if parsed.faults is not None and parsed.faults.seed is None:
         parsed = parsed._replace(faults=parsed.faults._replace(seed=parsed.seed))
     return parsed
@@ -219,12 +221,14 @@ def parse_networking(value: Any) -> Networking:
                 f"networking.{key}",
                 "unknown setting: must be one of serviceSubnet, loadBalancerPool",
             )
+
     pool = value.get("loadBalancerPool") or []
     if not isinstance(pool, list):
         raise invalid(
             "networking.loadBalancerPool",
             "must be a list of networks (192.0.2.0/28) and ranges (192.0.2.16-192.0.2.31)",
         )
+
     subnet = (
         SERVICE_SUBNET
         if value.get("serviceSubnet") is None
@@ -259,6 +263,7 @@ def parse_addresses(field: str, value: Any) -> tuple[int, int]:
             field, f"{value}/32" if isinstance(value, str) and "/" not in value else value
         )
         return int(network[0]), int(network[-1])
+
     try:
         first, last = (IPv4Address(part.strip()) for part in str(value).split("-"))
     except ValueError:
@@ -266,6 +271,7 @@ def parse_addresses(field: str, value: Any) -> tuple[int, int]:
             field,
             f"{quote(str(value))} is not a range of IPv4 addresses such as 192.0.2.16-192.0.2.31",
         ) from None
+
     if last < first:
         raise invalid(field, f"{quote(str(value))} ends before it begins")
     return int(first), int(last)
@@ -290,6 +296,7 @@ def _webhooks(value: Any) -> Mapping[str, str]:
             "webhooks",
             "must be a map of Services to URLs, such as default/my-hook: http://127.0.0.1:9443",
         )
+
     for service, url in value.items():
         if not _matches(SERVICE, service):
             raise invalid(
@@ -303,6 +310,7 @@ def _webhooks(value: Any) -> Mapping[str, str]:
                 f"{quote(str(url))} is not a URL such as http://127.0.0.1:9443: must "
                 "be http or https, without user, query and fragment",
             )
+
     return MappingProxyType(dict(value))
 
 
@@ -330,6 +338,7 @@ def _kubelet(value: Any) -> KubeletSettings:
             except ValueError as error:
                 raise invalid(field, str(error).removeprefix(f"{field}: ")) from None
             texts[re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", key)] = str(setting)
+
     return KubeletSettings(**texts)
 
 
@@ -348,6 +357,7 @@ def _admission(value: Any) -> AdmissionSettings:
                 f"admission.disablePlugins[{index}]",
                 f"{quote(str(name))} is not one of {', '.join(ADMISSION_PLUGINS)}",
             )
+
     return AdmissionSettings(frozenset(names))
 
 
@@ -364,6 +374,7 @@ def _timeline(value: Any) -> TimelineSettings:
         seconds = goformat.parse_span("0" if text == 0 and not isinstance(text, bool) else text)
     except (TypeError, ValueError):
         seconds = -1.0
+
     if seconds < 0:
         raise invalid("timeline.keep", f"{quote(str(text))} is not a duration such as 24h or 7d")
     return TimelineSettings(seconds)
@@ -385,6 +396,7 @@ def _limits(value: Any) -> Limits:
                 f"{quote(str(number))} is not a number of objects such as {Limits().pods}",
             )
         limits = limits._replace(**{key: number})
+
     return limits
 
 

@@ -202,6 +202,7 @@ class Strategy:
             terms = selectors.parse_fields(field_selector)
         except selectors.SelectorError as error:
             raise BadRequest(str(error)) from None
+
         terms = [
             term._replace(field=self.selectable_aliases.get(term.field, term.field))
             for term in terms
@@ -222,6 +223,7 @@ class Strategy:
             }
             if all(term.matches(values) for term in terms):
                 selected.append(obj)
+
         return selected
 
     def is_selectable(self, field: str) -> bool:

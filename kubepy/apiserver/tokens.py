@@ -123,6 +123,7 @@ class SigningKey:
             )
         except InvalidSignature:
             return False
+
         return True
 
     def web_key(self) -> Object:
@@ -251,6 +252,7 @@ class Tokens:
                 "must match the service account name if specified",
                 request.name,
             )
+
         ensure_namespace(metadata, request.namespace)
         account = self._get("serviceaccounts", request.name, namespace=request.namespace)
         if metadata.get("uid") and metadata["uid"] != uid_of(account):
@@ -261,6 +263,7 @@ class Tokens:
                 f"({metadata['uid']}) does not match the UID of the service account "
                 f"({uid_of(account)})",
             )
+
         if manager := request.write_options.field_manager:
             metadata |= self._managed_fields(wanted, manager)
         spec["audiences"] = spec.get("audiences") or list(AUDIENCES)
@@ -277,12 +280,14 @@ class Tokens:
             raise _invalid(
                 "spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes"
             )
+
         if seconds > MAX_SECONDS:
             raise _invalid(
                 "spec.expirationSeconds",
                 seconds,
                 "may not specify a duration larger than 2^32 seconds",
             )
+
         bound = self._bound_objects(account, spec.setdefault("boundObjectRef", None))
         private = {"namespace": request.namespace, **bound, "serviceaccount": _reference(account)}
         if "pod" in bound and seconds == WARN_SECONDS and set(spec["audiences"]) <= set(AUDIENCES):
@@ -343,6 +348,7 @@ class Tokens:
                 claims = {"node": {"name": node}, **claims}
                 with suppress(errors.NotFound):
                     claims["node"] = _reference(self._get("nodes", node))
+
         if reference.get("uid") and reference["uid"] != uid_of(obj):
             raise errors.conflict(
                 kind,
@@ -350,6 +356,7 @@ class Tokens:
                 f"the UID in the bound object reference ({reference['uid']}) does not "
                 "match the UID in record. The object might have been deleted and then recreated",
             )
+
         return claims
 
     # --- accepting
@@ -401,6 +408,7 @@ class Tokens:
                 f"service account UID ({uid_of(current)}) does not match claim "
                 f"({account.get('uid')})"
             )
+
         if _is_gone(current, now):
             raise TokenError(f"service account {namespace}/{name} has been deleted")
         extra: dict[str, list[str]] = {}
@@ -418,6 +426,7 @@ class Tokens:
                 for field in ("name", "uid")
                 if node.get(field)
             }
+
         return _account_user(namespace, name, str(account["uid"]), extra)
 
     def _check_times(self, token: WebToken, now: datetime) -> None:
@@ -466,18 +475,21 @@ class Tokens:
         ):
             if not value:
                 raise TokenError(f"{claim} claim is missing")
+
         if split_account(token.claim("sub")) != (namespace, name):
             raise TokenError("sub claim is invalid")
         try:
             secret = self._get("secrets", secret_name, namespace=namespace)
         except errors.NotFound:
             raise TokenError("Token has been invalidated") from None
+
         if secret["metadata"].get("deletionTimestamp"):
             raise TokenError("Token has been invalidated")
         try:
             stored = base64.b64decode((secret.get("data") or {}).get("token", ""), validate=True)
         except binascii.Error:
             stored = b""
+
         if not hmac.compare_digest(stored, token.text.encode()):
             raise TokenError("Token does not match server's copy")
         account = self._require("serviceaccounts", namespace, name)
@@ -495,6 +507,7 @@ class Tokens:
                 f"secret-based tokens, or remove the '{INVALID_SINCE}' label from the secret to "
                 "temporarily allow use of this token"
             )
+
         chosen = _for_any(
             AUDIENCES,
             audiences,

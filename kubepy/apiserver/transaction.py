@@ -155,6 +155,7 @@ class RequestTransaction:
             obj["metadata"] is old["metadata"]
         ):  # storage writes the new version into it, and the old one is shared
             obj = {**obj, "metadata": dict(obj["metadata"])}
+
         try:
             is_implied = (
                 key.resource in IMPLIED
@@ -170,6 +171,7 @@ class RequestTransaction:
             raise errors.not_found(key.resource, key.name) from None
         except ConflictError:
             raise errors.conflict(key.resource, key.name, errors.MODIFIED) from None
+
         if stored is not old:
             self._note(WatchEvent(key, old, stored))
         return stored

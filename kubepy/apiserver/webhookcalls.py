@@ -47,6 +47,7 @@ def resolve(
         url = urlsplit(client_config["url"])
         shown = f"{url.scheme}://{url.netloc}{_joined(url.path)}?timeout={timeout}s"
         return Endpoint(shown, f"{url.scheme}://{url.netloc}", url.hostname or "", ca_bundle)
+
     name, namespace, port = (
         service.get("name", ""),
         service.get("namespace", ""),

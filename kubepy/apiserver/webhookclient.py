@@ -219,6 +219,7 @@ def connect(
         # Go names the first address of those that it has tried.
         where = _address_text(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][4])
         raise _unreachable(endpoint, f"dial tcp {where}: connect: {_reason(error)}") from None
+
     if is_secure and context is not None:
         connection.sock.settimeout(_left(deadline))
         connection.sock = handshake(endpoint, context, connection.sock, host)
@@ -242,10 +243,12 @@ def tls_context(endpoint: Endpoint) -> ssl.SSLContext:
         pem = base64.b64decode(endpoint.ca_bundle).decode()
     except (binascii.Error, UnicodeDecodeError):
         pem = ""
+
     if "-----BEGIN CERTIFICATE-----" not in pem:
         raise ClientConfigError(
             "unable to load root certificates: unable to parse bytes as PEM block"
         )
+
     try:
         context.load_verify_locations(cadata=pem)
     except ssl.SSLError:
@@ -253,6 +256,7 @@ def tls_context(endpoint: Endpoint) -> ssl.SSLContext:
             "unable to load root certificates: failed to parse certificate: x509: malformed "
             "certificate"
         ) from None
+
     return context
 
 
@@ -282,12 +286,14 @@ def handshake(
         raise _unreachable(
             endpoint, "EOF" if error.errno in (None, 0) else _reason(error)
         ) from None
+
     certificate = secured.getpeercert() or {}
     if problem := time_problem(certificate) or name_problem(
         certificate, endpoint.server_name, host
     ):
         secured.close()
         raise refused(problem)
+
     return secured
 
 
@@ -318,6 +324,7 @@ def name_problem(certificate: Mapping[str, Any], name: str, host: str) -> str:
         if not addresses:
             return f"cannot validate certificate for {name} because it doesn't contain any IP SANs"
         return f"certificate is valid for {', '.join(addresses)}, not {name}"
+
     domains = [value for kind, value in names if kind == "DNS"]
     if not names:
         return "certificate relies on legacy Common Name field, use SANs instead"
@@ -365,10 +372,12 @@ def decode_review(
         raise CallError(
             f"0-length response with status code: {status} and content type: {content_type}"
         )
+
     try:
         review = read_json(text)
     except YamlError as error:
         raise CallError(f"couldn't get version/kind; json parse error: {error.message}") from None
+
     if not isinstance(review, dict):
         word = {list: "array", str: "string", bool: "bool", type(None): "null"}.get(
             type(review), "number"
@@ -378,6 +387,7 @@ def decode_review(
             f"{word} into Go value of type struct {{ APIVersion string "
             '"json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
         )
+
     check_kind(call, review)
     return review
 
@@ -388,6 +398,7 @@ def status_text(status: int, text: str, media_type: str) -> str:
         answer = read_json(text)
     except YamlError:
         answer = None
+
     if isinstance(answer, dict) and answer.get("kind") == "Status" and answer.get("message"):
         return str(answer["message"])
     shown = (
@@ -416,6 +427,7 @@ def check_kind(call: WebhookCall, review: Mapping[str, object]) -> None:
             f"no kind {quote(kind)} is registered for version {quote(version)} in scheme "
             '"pkg/util/webhook/client.go:71"'
         )
+
     if version != call.api_version:
         raise CallError(
             f"converting ({version.rpartition('/')[2]}.{kind}) to ({sent}.{kind}): unknown "

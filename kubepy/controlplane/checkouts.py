@@ -53,6 +53,7 @@ def believe_checkouts(cluster: LocalCluster) -> bool:
     finally:
         if isinstance(fork.store, MemoryStore):
             fork.store.release()
+
     if not believed:
         return False
     patience = cluster.store.lock_timeout
@@ -63,6 +64,7 @@ def believe_checkouts(cluster: LocalCluster) -> bool:
         return False
     finally:
         cluster.store.lock_timeout = patience
+
     return True
 
 

@@ -95,11 +95,13 @@ class Checkpoints:
             memory = reconciler.remember()
             if memory:
                 memories[reconciler.name] = memory
+
         of_recorders: dict[str, Any] = {}
         for component, recorder in self._client.event_memories.items():
             memory = recorder.remember(now)
             if memory:
                 of_recorders[component] = memory
+
         memories[EVENTS] = of_recorders
         of_contention = self._contention.remember()
         if of_contention:

@@ -147,6 +147,7 @@ class FaultyClient(Client):
             request.options, "resource_version", None
         ):
             self._meet_conflict(subject, before, resource, request.name)
+
         result = write()
         name = request.name or (name_of(cast(Object, result)) if isinstance(result, dict) else "")
         after = self._version(request, name)
@@ -161,6 +162,7 @@ class FaultyClient(Client):
         ):
             self._process.is_dead = True
             raise Restarted
+
         return result
 
     def _meet_conflict(
@@ -329,6 +331,7 @@ class FaultyReconciler:
             self._assumed.discard(event.key)
             self._deliver(event)
             return
+
         waiting = self._late.get(event.key.resource, [])
         delay = self._delay(event)
         if not waiting and not delay:
@@ -423,6 +426,7 @@ class FaultyReconciler:
                     self._informers.observe(
                         WatchEvent(late.event.key, late.event.new, late.event.old)
                     )
+
         self._recalled = False
 
     # --- memory
@@ -560,6 +564,7 @@ class NodeFaultController:
                 found.append(outage)
                 if begin > now:
                     break
+
         return found
 
     def _take_down(self, node: Node, end: datetime) -> Node:

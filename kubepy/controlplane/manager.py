@@ -240,6 +240,7 @@ class Manager:
             else:
                 seconds = (moment - self._time.clock.now()).total_seconds()
                 interval = self.wait_for_work(min(interval, max(seconds, 0.0)))
+
         self._time.end()
         self._summary.is_cut = self._is_cut()
         self._save()
@@ -367,6 +368,7 @@ class Manager:
                 return False
             self._time.clock.sleep(POLL_SECONDS)
             return True
+
         if isinstance(error, StorageError):
             self._source.release()
             if not is_disk_full(error):
@@ -377,6 +379,7 @@ class Manager:
                 self._failed_batches.without_room[self._syncing] = error
             self._failed_batches.is_short_of_room = True
             return True
+
         return False
 
     def _run_transaction(self) -> None:
@@ -392,6 +395,7 @@ class Manager:
             if self._time.is_own or not self.queues.has_keys():
                 self._save()  # in the same transaction, which costs next to nothing
             self._source.release()
+
         self._summary.commit()
         self._source.committed()
         # Not where faults are wanted: controllers whose events are late would miss those that are

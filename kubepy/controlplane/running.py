@@ -96,6 +96,7 @@ class FileReporter:
                 f"note: {self._cluster.store.folder}/{path}: is "
                 f"{'in order again' if is_there else 'gone'}"
             )
+
         self._told = problems
 
 

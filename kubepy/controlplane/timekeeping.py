@@ -146,6 +146,7 @@ class Poller:
             rest = min(self._rest, pause)
             self._clock.sleep(rest)
             pause -= rest
+
         listens = self.listen(pause)
         if not listens:
             self._clock.sleep(pause)
@@ -156,6 +157,7 @@ class Poller:
             if listens:
                 return LISTEN_SECONDS
             return shortest
+
         self._poll()
         self.polled()
         self._last_poll = start
@@ -164,4 +166,5 @@ class Poller:
             self._rest = POLL_COST_RATIO * cost
         else:
             self._rest = 0.0
+
         return min(max(shortest, POLL_COST_RATIO * cost), MAX_POLL_SECONDS)

@@ -170,6 +170,7 @@ def kubelet_pod_change(event: WatchEvent) -> LogLine | None:
         verb = "DELETE"
     else:
         verb = "UPDATE"
+
     return LogLine(f"SyncLoop {verb}", {"source": "api", "pods": [_reference(event.key)]}, 2)
 
 
@@ -370,6 +371,7 @@ class LoggedReconciler:
                 {"startTime": start} if words.started.startswith("Started") else {}
             )
             self._logger.info(words.level, self._place, words.started, {**label, **started})
+
         try:
             self.reconciler.sync(key)
         except Exception as error:

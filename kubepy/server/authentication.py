@@ -133,6 +133,7 @@ def impersonated(
             return user
         except errors.Forbidden as error:
             first_error = first_error or error
+
     assert first_error is not None
     raise first_error
 
@@ -155,6 +156,7 @@ def wanted_user(request: HttpRequest) -> Object | None:
             ):  # a key with a wrong escape stays as it is
                 key = unquote(key)
             extra.setdefault(_as_text(key), []).extend(values(header))
+
     if name:
         return new_user(name, groups, uid, extra)
     if uid or groups or extra:
@@ -167,6 +169,7 @@ def wanted_user(request: HttpRequest) -> Object | None:
             f"Extra:{shown_extra}}}"
         )
         raise errors.BadRequest(f"requested {shown} without impersonating a user name")
+
     return None
 
 
@@ -271,12 +274,14 @@ class _Impersonation:
             raise about_groups._replace(name=PRIVILEGED_GROUP).forbidden(
                 "impersonating the system:masters group is not allowed"
             )
+
         if (
             self._mode
             and len(groups) >= MANY_CHECKS
             and self._allows(about_groups._replace(name="*"))
         ):
             return
+
         for group in groups:
             self._check(resource="groups", name=group)
 
@@ -291,6 +296,7 @@ class _Impersonation:
             and self._allows(about_extra._replace(subresource="*", name="*"))
         ):
             return
+
         for key, values in extra.items():
             for value in values:
                 self._check(

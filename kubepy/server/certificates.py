@@ -141,11 +141,13 @@ class KeyFolder(NamedTuple):
             return b""
         except OSError as error:
             raise FolderError(f"{self.path(name)}: cannot be read: {error.strerror}") from error
+
         if is_public and name not in PUBLIC:
             if evidence.has_modes(self.path(name)):
                 self.say(f"{self.path(name)} could be read by other users: made anew")
                 return b""
             self.say(f"{self.path(name)} can be read by other users: its file system has no modes")
+
         self.contents[name] = content
         return content
 
@@ -237,6 +239,7 @@ class KeyFolder(NamedTuple):
             if CA in self.contents:
                 self.say(f"{self.path(CA)}: made anew; kubeconfigs with the old one no longer work")
             self.write(CA, pem_of(ca))
+
         return key, ca
 
     def server_certificate(

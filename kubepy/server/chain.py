@@ -79,6 +79,7 @@ class HandlerChain:
             return
         except Exception as error:
             answer = self._failure(request, info, error)
+
         answer = answer._replace(headers=(*answer.headers, *warning_headers(warnings)))
         health.count_request(self._application.requests, request, info, answer.status)
         headers = {
@@ -136,6 +137,7 @@ class HandlerChain:
             ):  # nobody else may make the server read a large body
                 user = await application.read(admit)
             whole = await with_body(request, receive)
+
         return await (application.read if info.verb in READING else application.write)(run)
 
     def _is_administrator(self, request: HttpRequest) -> bool:
@@ -153,10 +155,12 @@ class HandlerChain:
             return negotiation.error_response(
                 request, errors.BadRequest("the object is nested too deeply")
             )
+
         if isinstance(error, (LockTimeoutError, RemovedError)):
             unavailable = errors.ServiceUnavailable(str(error))
             unavailable.retry_after_seconds = 1
             return negotiation.error_response(request, unavailable)
+
         if isinstance(error, (StorageError, OSError)) and health.is_check(info):
             return health.check(request, info)
         if isinstance(error, (StorageError, OSError)):
@@ -194,6 +198,7 @@ class HandlerChain:
             outcome, *_ = await asyncio.gather(*tasks, return_exceptions=True)
             if close := getattr(answer.pieces, "aclose", None):
                 await close()
+
         if isinstance(outcome, Exception):
             if not isinstance(outcome, TimeoutError):
                 self._application.log_defect("a stream", outcome)

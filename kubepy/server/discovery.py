@@ -277,6 +277,7 @@ def serve(call: Call) -> Response:
         and (aggregated := _aggregated(call))
     ):
         return aggregated
+
     match parts:
         case ("api",):
             document = api_versions(call.request.header("host"))
@@ -290,6 +291,7 @@ def serve(call: Call) -> Response:
             document = resource_list(scheme, group, version)
         case _:
             raise path_not_found()
+
     if is_route and call.info.verb != "get":
         raise method_not_allowed()
     if is_route and len(parts) > 1:
@@ -303,6 +305,7 @@ def _aggregated(call: Call) -> Response | None:
         media = negotiation.negotiate(call.request, DiscoveryRestrictions())
     except NotAcceptable:
         return None
+
     if media.target is None:
         return None
     custom = tuple(resource for resource in call.cluster.scheme if resource.custom)

@@ -113,6 +113,7 @@ def select(
     else:
         request = request._replace(resource=request.resource._replace(version=""))
         objects = [_labeled(encodings, records[place]) for place in places]
+
     matches = [False] * len(records)
     for place, obj in zip(places, call.client.choose(request, objects), strict=True):
         matches[place] = obj is not None
@@ -152,6 +153,7 @@ def encode_records(
             missing.append(index)
         else:
             encoded[index] = encoding
+
     if missing:
         objects = [decode(records[index].json or "", records[index].revision) for index in missing]
         whole = view.request._replace(options=None)
@@ -163,6 +165,7 @@ def encode_records(
                 record, ImpliedRecord
             ):  # these all have one revision
                 encodings.put((record.key, record.revision, view.form), encoding)
+
     return [encoded[index] for index in range(len(records))]
 
 
@@ -206,6 +209,7 @@ def encode_bookmark(view: View, metadata: Object) -> bytes:
             "metadata": metadata,
         }
         return _bytes(view, obj)
+
     obj = tables.partial_object({"metadata": metadata}, target)
     obj["kind"] = "PartialObjectMetadata"
     if view.is_table:
@@ -219,6 +223,7 @@ def encode_bookmark(view: View, metadata: Object) -> bytes:
             "columnDefinitions": None,
             "rows": rows,
         }
+
     return _bytes(view, obj)
 
 
@@ -261,6 +266,7 @@ def list_body(view: View, metadata: Object, items: Iterable[bytes]) -> bytes:
             + _bytes(view, tail)[1:]
             + b"\n"
         )
+
     prefix = _bytes(view, {"kind": resource.kind, "apiVersion": resource.api_version})[:-1] + b","
     bodies = [b"{" + item[len(prefix) :] if item.startswith(prefix) else item for item in items]
     head = {"kind": kind, "apiVersion": resource.api_version, "metadata": metadata, "items": None}

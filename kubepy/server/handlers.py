@@ -71,6 +71,7 @@ class ServedRequest(NamedTuple):
             raise errors.BadRequest(
                 f"Name parameter invalid: {quote(call.info.name)}: {';'.join(complaints)}"
             )
+
         if call.info.verb == "patch":
             requestbody.require_patch_type(call.request, resource)
         if not resource.custom:
@@ -155,6 +156,7 @@ def _require_verb(call: Call, resource: Resource) -> None:
         verbs, methods = resource.verbs, _COLLECTION
         if resource.namespaced and not info.namespace:
             methods = {"list": "GET"}
+
     allowed = tuple(method for verb, method in methods.items() if verb in verbs)
     if info.verb == "watch":
         if "watch" not in verbs:
@@ -236,6 +238,7 @@ def patch(call: Call) -> Response:
             "error strict decoding YAML: error converting YAML to JSON: "
             + ", ".join(body.strict.texts())
         )
+
     return _respond_to_change(served, body.object, options._replace(strict=body.strict))
 
 
@@ -301,6 +304,7 @@ def delete_collection(call: Call) -> Response:
         chosen = chosen._replace(
             resource_version_match="Exact"
         )  # it is listed in chunks, and so exactly
+
     deletion = _read_deletion(call).options
     page = lists.read_page(call, served.resource, served.media, chosen).result(call)
     with call.client.joined():
@@ -309,6 +313,7 @@ def delete_collection(call: Call) -> Response:
                 call.client.delete(
                     served.resource.gvr, name_of(obj), namespace=namespace_of(obj), options=deletion
                 )
+
     return served.respond(page)
 
 

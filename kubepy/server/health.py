@@ -75,6 +75,7 @@ def serve(call: Call) -> Response:
         case ("openid", "v1", "jwks") if call.client.tokens.key is not None:
             _require_route(call, KEYS_TYPE)
             return _keys({"keys": [call.client.tokens.key.web_key()]}, KEYS_TYPE)
+
     raise path_not_found()
 
 
@@ -182,11 +183,13 @@ def _health(request: HttpRequest, endpoint: str, call: Call | None) -> Response:
             failed = True
         else:
             lines.append(f"[+]{name} ok")
+
     if unknown := sorted(set(excluded) - set(CHECKS[endpoint])):
         lines.append(
             f"warn: some health checks cannot be excluded: no matches for "
             f"{','.join(map(quote, unknown))}"
         )
+
     text = "".join(f"{line}\n" for line in lines)
     if failed:
         return Response(500, f"{text}{endpoint} check failed\n".encode(), TEXT, NO_SNIFFING)
@@ -287,7 +290,9 @@ def count_request(
 ) -> None:
     """Count a request under the labels of ``apiserver_request_total``."""
     if info.is_resource_request:
-        scope = "resource" if info.name else "namespace" if info.namespace else "cluster"
+        scope = "namespace" if info.namespace else "cluster"
+        if info.name:
+            scope = "resource"
         labels = (
             str(status),
             request.parameter("dryRun"),
@@ -309,6 +314,7 @@ def count_request(
             request.method,
             "",
         )
+
     if labels not in requests and len(requests) >= MAX_LABELLED:
         labels = (str(status), "", "", "", "", "", request.method, "")
     requests[labels] += 1

@@ -133,6 +133,7 @@ class HttpConnection(H11Protocol):
                 h11.EndOfMessage(),
             ):
                 self.transport.write(self.conn.send(event) or b"")
+
         self.close_soon()
 
 
@@ -293,6 +294,7 @@ def listen(address: str, port: int) -> list[socket.socket]:
             raise
         listener.setblocking(False)
         sockets.append(listener)
+
     return sockets
 
 

@@ -143,10 +143,12 @@ def parse_range(parameters: ListParameters) -> ListRange:
                 "specifying resource version is not allowed when using continue"
             )
         return ListRange(revision if revision > 0 else None, 0, start, limit)
+
     try:
         revision = parse_revision(version)
     except errors.BadRequest as error:
         raise errors.BadRequest(f"invalid resource version: {error}") from None
+
     is_exact = parameters.resource_version_match == "Exact" or (
         not parameters.resource_version_match and limit > 0 and revision > 0
     )
@@ -173,6 +175,7 @@ def decode_token(text: str) -> tuple[str, int]:
         token = _parse_token(text)
     except ValueError as error:
         raise errors.BadRequest(f"invalid continue token: {problem}: {error}") from None
+
     start, revision = token.get("start") or "", token.get("rv") or 0
     if token.get("v") != TOKEN_VERSION:
         problem += f": server does not recognize this encoded version {token.get('v') or ''}"
@@ -184,6 +187,7 @@ def decode_token(text: str) -> tuple[str, int]:
         problem += f": {start}"
     else:
         return start.removeprefix("/"), revision
+
     raise errors.BadRequest(f"invalid continue token: {problem}")
 
 
@@ -204,6 +208,7 @@ def _parse_token(text: str) -> dict[str, Any]:
                 f"invalid character '{error.doc[error.pos]}' looking for beginning of value"
             ) from None
         raise ValueError("unexpected end of JSON input") from None
+
     if not isinstance(token, dict):
         raise ValueError("json: cannot unmarshal into Go value of type storage.continueToken")
     for name, type_ in (("v", str), ("rv", int), ("start", str)):
@@ -232,10 +237,12 @@ def read_page(call: Call, resource: Resource, media: MediaType, parameters: List
         records, revision = _stored_records(call, view, wanted)
     else:
         records, revision = _cached_records(call, view, cache, wanted)
+
     if call.info.name and (
         namespace or not resource.namespaced
     ):  # one object, chosen by a field selector
         records = [record for record in records if record.key.name == call.info.name]
+
     following = _from_start(records, view, wanted.start)
     encodings = cache.encodings if cache is not None else Encodings()
     chosen, has_more = _select(call, view, encodings, following, wanted.limit)
@@ -265,11 +272,13 @@ def _cached_records(
         items, revision = cache.snapshot(key, wanted.exact)
     except errors.Expired:
         raise _expired(wanted) from None
+
     records = records_in(items, namespace)
     if problems:  # files that cannot be objects: these are left out, with a warning
         listed = call.client.list(view.resource.gvr, namespace=namespace or None).items
         places = {(namespace_of(obj), name_of(obj)) for obj in listed}
         records = [record for record in records if record.key[1:] in places]
+
     now = call.cluster.clock.now().timestamp()
     alive = [record for record in records if record.expires is None or record.is_alive(now)]
     return alive, max(wanted.exact or 0, revision)

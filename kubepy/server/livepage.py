@@ -163,6 +163,7 @@ class LiveTimelines:
                 (resource, namespace) for _, namespace in subjects for resource in ("pods", BUDGETS)
             }
             before = WholeTimeline(revision, shown, frozenset(subjects))
+
         put_newest(self._wholes, since, before._replace(revision=revision))
         return self._wholes[since]
 
@@ -277,6 +278,7 @@ def listing_rights(cluster: LocalCluster, user: Object) -> MayList:
     ):
         refused = attributes("pods", "")
         raise refused.forbidden(cluster.client.authorizer.authorize(refused).reason)
+
     return lambda resource, namespace: may_list(resource, "") or may_list(resource, namespace)
 
 
@@ -301,6 +303,7 @@ def visible(whole: Timeline, may_list: MayList) -> Timeline:
         courses.append(
             course._replace(numbers=tuple(numbers.items()), bounds=tuple(bounds.items()))
         )
+
     return whole._replace(
         steps=tuple(whole.steps[number] for number in kept),
         courses=tuple(courses),

@@ -116,6 +116,7 @@ def parse_accept(header: str) -> list[Clause]:
         while place and _goes_before(clause, clauses[place - 1]):
             place -= 1
         clauses.insert(place, clause)
+
     return [clause for _, clause in clauses]
 
 

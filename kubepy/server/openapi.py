@@ -78,6 +78,7 @@ def serve(call: Call) -> Response:
             return _negotiated(call, "v2", specification.tag(""), V2_PROTOBUF, specification.v2)
         case ("openapi", "v3") if not call.info.path.endswith("/"):
             return _index(specification)
+
     path = "/".join(call.info.parts[2:])
     if path not in specification.paths():
         return Response(404, b"", "")
@@ -89,6 +90,7 @@ def serve(call: Call) -> Response:
             b"",
             headers=(("Location", _url(path, tag)), ("Vary", "Accept"), ("Etag", f'"{tag}"')),
         )
+
     response = _negotiated(call, path, tag, V3_PROTOBUF, lambda form: specification.v3(path, form))
     if wanted and response.status == 200:
         expires = (datetime.now(UTC) + timedelta(days=365)).strftime("%a, %d %b %Y %H:%M:%S UTC")
@@ -99,6 +101,7 @@ def serve(call: Call) -> Response:
                 ("Expires", expires),
             )
         )
+
     return response
 
 
@@ -266,6 +269,7 @@ class Specification:
                 if resource.custom:
                     own |= custom_definitions(resource, self._custom[resource.key])
             return paths_of(group, version, resources), own, f"{group}/{version}".lstrip("/")
+
         if path in _ABOUT:
             verb, subject, text, answer, media_types = _ABOUT[path]
             return (
@@ -277,6 +281,7 @@ class Specification:
                 {},
                 "",
             )
+
         return (
             {
                 f"/{path}/": {
@@ -385,11 +390,13 @@ def custom_definitions(resource: Resource, crd: Object) -> dict[str, Object]:
             **definitions.type_meta(),
             "metadata": definitions.object_meta(),
         }
+
     extra: Object = {}
     if fields := version.get("selectableFields"):
         extra["x-kubernetes-selectable-fields"] = [
             {"fieldPath": field["jsonPath"].removeprefix(".")} for field in fields
         ]
+
     own |= {
         "x-kubernetes-group-version-kind": [_group_version_kind(resource, resource.kind)],
         **extra,
@@ -427,6 +434,7 @@ def _unfold(node: Object) -> Object:
         schema["properties"] = {
             name: _unfold(field) for name, field in schema["properties"].items()
         }
+
     for inner in ("items", "additionalProperties"):
         if isinstance(schema.get(inner), dict):
             schema[inner] = _unfold(schema[inner])
@@ -438,6 +446,7 @@ def _unfold(node: Object) -> Object:
             schema["allOf"] = [{"anyOf": _EITHER}, *(schema.get("allOf") or ())]
         else:
             schema["anyOf"] = _EITHER
+
     if schema.get(EMBEDDED):
         schema["properties"] = {
             **(schema.get("properties") or {}),
@@ -447,6 +456,7 @@ def _unfold(node: Object) -> Object:
         schema["required"] = list(
             dict.fromkeys((*(schema.get("required") or ()), "kind", "apiVersion"))
         )
+
     return schema
 
 
@@ -476,6 +486,7 @@ def _without_nullable(node: Object) -> Object:
             schema.pop("type", None)
         if is_free and EMBEDDED in schema:  # kubectl would refuse what else such an object has
             schema.pop("required", None)
+
     fields = schema.get("properties")
     if fields:
         required = [
@@ -490,6 +501,7 @@ def _without_nullable(node: Object) -> Object:
         schema.pop("required", None)
         if required:
             schema["required"] = required
+
     for inner in ("items", "additionalProperties"):
         if isinstance(schema.get(inner), dict):
             schema[inner] = _without_nullable(schema[inner])
@@ -530,16 +542,19 @@ def _v2_operation(operation: Object, shared: dict[str, Object]) -> Object:
             if f".{META.rpartition('.')[0]}" in f".{schema['$ref']}"
             else whole,
         )
+
+    consumes = produces
+    if body:
+        consumes = list(body["content"])
+    elif "x-kubernetes-action" in operation:
+        consumes = ["*/*"]
+
     return {
         "tags": operation["tags"],
         "description": operation["description"],
         "operationId": operation["operationId"],
         "schemes": ["https"],
-        "consumes": list(body["content"])
-        if body
-        else ["*/*"]
-        if "x-kubernetes-action" in operation
-        else produces,
+        "consumes": consumes,
         "produces": produces,
         **({"parameters": parameters} if parameters else {}),
         "responses": {code: _v2_response(response) for code, response in responses.items()},

@@ -178,6 +178,7 @@ def paths_of(group: str, version: str, resources: Iterable[Resource]) -> dict[st
             items.setdefault(operation.path, {})[operation.method] = _operation(
                 root, resource, operation
             )
+
     return {path: _with_common_parameters(items[path]) for path in sorted(items)}
 
 
@@ -219,6 +220,7 @@ def _operations(root: str, resource: Resource) -> Iterator[Operation]:
             answer=list_type(resource),
             description=_listing(resource),
         )
+
     yield from _collection_operations(make, place, f"{scope}{kind}", resource)
     yield from _object_operations(make, f"{place}/{{name}}", f"{scope}{kind}", resource)
     if "watch" in resource.verbs and not resource.custom:
@@ -273,6 +275,7 @@ def _collection_operations(
             answer=list_type(resource),
             description=_listing(resource),
         )
+
     if "create" in resource.verbs:
         yield make("post", place, "create", subject, query=_WRITE, answer=type_, body=type_)
     if "deletecollection" in resource.verbs and resource.custom:
@@ -318,6 +321,7 @@ def _object_operations(
             query=("resourceVersion",) if resource.custom else (),
             answer=type_,
         )
+
     if "update" in resource.verbs:
         yield make("put", place, "replace", subject, query=_WRITE, answer=type_, body=type_)
     if "patch" in resource.verbs:
@@ -330,6 +334,7 @@ def _object_operations(
             answer=type_,
             body=f"{META}.Patch",
         )
+
     if "delete" in resource.verbs:
         yield make(
             "delete",
@@ -403,9 +408,12 @@ def _subresource_operations(
             body=type_,
             description=f"create {name} of {with_article(parent)}",
         )
+
     if "get" in subresource.verbs:
         is_log = name == "log"
-        query = _OPTIONS["log"] if is_log else ("resourceVersion",) if resource.custom else ()
+        query: tuple[str, ...] = ("resourceVersion",) if resource.custom else ()
+        if is_log:
+            query = _OPTIONS["log"]
         yield make(
             "get",
             place,
@@ -415,6 +423,7 @@ def _subresource_operations(
             answer="" if is_log else type_,
             description=f"read {name} of the specified {parent}",
         )
+
     if "update" in subresource.verbs:
         yield make(
             "put",
@@ -426,6 +435,7 @@ def _subresource_operations(
             body=type_,
             description=f"replace {name} of the specified {parent}",
         )
+
     if "patch" in subresource.verbs:
         yield make(
             "patch",
@@ -487,6 +497,7 @@ def _operation(root: str, resource: Resource, operation: Operation) -> Object:
         node["requestBody"] = {"content": {type_: _content(operation.body) for type_ in content}}
         if operation.body != f"{META}.DeleteOptions":
             node["requestBody"]["required"] = True
+
     is_streamed = operation.verb in ("list", "watch") and not resource.custom
     codes = {
         "post": (200, 201, 202),
@@ -494,13 +505,14 @@ def _operation(root: str, resource: Resource, operation: Operation) -> Object:
         "delete": (200, 202),
         "patch": (200,) if resource.custom else (200, 201),
     }.get(operation.action, (200,))
-    node["responses"] = (
-        _responses((200,), ("*/*",), "")
-        if operation.action == "connect"
-        else _responses((200,), ("text/plain", *media_types), "")
-        if not operation.answer
-        else _responses(codes, (*media_types, *(STREAMS if is_streamed else ())), operation.answer)
-    )
+    if operation.action == "connect":
+        node["responses"] = _responses((200,), ("*/*",), "")
+    elif not operation.answer:
+        node["responses"] = _responses((200,), ("text/plain", *media_types), "")
+    else:
+        streams = STREAMS if is_streamed else ()
+        node["responses"] = _responses(codes, (*media_types, *streams), operation.answer)
+
     return {
         **node,
         "x-kubernetes-action": operation.action,

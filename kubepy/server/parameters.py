@@ -189,6 +189,7 @@ def read_deletion(options: Object) -> DeleteParameters:
                 "orphanDependents and deletionPropagation cannot be both set",
             )
         )
+
     if policy is not None and policy not in _POLICIES:
         problems.append(errors.not_supported("propagationPolicy", policy, [*_POLICIES, "nil"]))
     problems += _validate_dry_run(dry_run)
@@ -235,6 +236,7 @@ def list_parameters(request: HttpRequest, info: RequestInfo) -> ListParameters:
         terms = parse_fields(parameters.field_selector)
     except SelectorError as error:
         raise errors.BadRequest(str(error)) from None
+
     if (
         parameters.send_initial_events is None
         and not parameters.resource_version_match
@@ -244,6 +246,7 @@ def list_parameters(request: HttpRequest, info: RequestInfo) -> ListParameters:
         parameters = parameters._replace(
             send_initial_events=True, resource_version_match="NotOlderThan"
         )
+
     validate = _validate_watch if parameters.watch else _validate_list
     _refuse("ListOptions", validate(parameters))
     if not info.name:
@@ -256,6 +259,7 @@ def list_parameters(request: HttpRequest, info: RequestInfo) -> ListParameters:
         for term in terms
     ):
         raise errors.BadRequest("fieldSelector metadata.name doesn't match requested name")
+
     return parameters if terms else parameters._replace(field_selector=required)
 
 
@@ -281,10 +285,12 @@ def _validate_list(parameters: ListParameters) -> list[FieldError]:
                     field, f'{field} "exact" is forbidden for resourceVersion "0"'
                 )
             )
+
     if parameters.send_initial_events is not None:
         problems.append(
             errors.forbidden_field("sendInitialEvents", "sendInitialEvents is forbidden for list")
         )
+
     return problems
 
 
@@ -296,6 +302,7 @@ def _validate_watch(parameters: ListParameters) -> list[FieldError]:
                 field, f"sendInitialEvents requires setting {field} to NotOlderThan"
             )
         )
+
     if match:
         if parameters.send_initial_events is None:
             problems.append(
@@ -309,4 +316,5 @@ def _validate_watch(parameters: ListParameters) -> list[FieldError]:
             problems.append(
                 errors.forbidden_field(field, f"{field} is forbidden when continue is provided")
             )
+
     return problems

@@ -82,6 +82,7 @@ def _read(data: bytes, media_type: str, api_version: str = "", kind: str = "") -
             return Body(protobuf.decode(data, api_version, kind))
         except protobuf.ProtobufError as error:
             raise _UnreadableError(str(error), error.subject) from None
+
     if media_type == YAML:
         try:
             return _read_yaml(data)
@@ -89,6 +90,7 @@ def _read(data: bytes, media_type: str, api_version: str = "", kind: str = "") -
             raise _UnreadableError(
                 str(error).removeprefix("error converting YAML to JSON: ")
             ) from None
+
     text = data.decode(errors="replace")
     try:
         return Body(yaml.read_json(text), _strict_errors(text))
@@ -145,15 +147,18 @@ def read_object(request: HttpRequest, resource: Resource) -> Body:
                 f"{error.subject} cannot be handled as a {resource.kind}: {error}"
             ) from None
         raise _unrecognized(resource, request.body, str(error)) from None
+
     obj = {} if body.object is None else body.object
     if reason := type_meta_error(obj):
         raise _unrecognized(
             resource, request.body, f"couldn't get version/kind; json parse error: json: {reason}"
         )
+
     if resource.custom:
         _check_custom_kind(request, resource, obj)
     else:
         _check_kind(resource, obj.get("apiVersion") or "", obj.get("kind") or "")
+
     if resource.custom:  # its unknown fields are in their own order
         return Body(obj, StrictErrors(body.strict.repeated))
     return Body(
@@ -225,6 +230,7 @@ def read_delete_options(request: HttpRequest) -> Object:
         options = _read(request.body, media_type, "v1", "DeleteOptions").object
     except _UnreadableError as error:
         raise BadRequest(str(error)) from None
+
     options = {} if options is None else options
     if reason := type_meta_error(options):
         raise BadRequest(f"couldn't get version/kind; json parse error: json: {reason}")
@@ -235,6 +241,7 @@ def read_delete_options(request: HttpRequest) -> Object:
             f"{quote(options.get('apiVersion') or 'meta.k8s.io/v1')} in scheme "
             '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"'
         )
+
     try:
         return decode_as("meta/v1.DeleteOptions", options).object
     except DecodeError as error:
@@ -263,12 +270,14 @@ def read_patch(request: HttpRequest, resource: Resource) -> Body:
                 f"{{}}"
             )
         return body._replace(object=Patch(patch_type, config))
+
     text = request.body.decode(errors="replace")
     try:
         value = yaml.read_json(text)
     except yaml.YamlError as error:
         prefix = "" if patch_type == STRATEGIC_MERGE_PATCH else "error decoding patch: "
         raise BadRequest(f"{prefix}{error.message}") from None
+
     prefix = "json patch " if patch_type == JSON_PATCH else ""
     strict = tuple((0, f"{prefix}{error}") for _, error in _strict_errors(text).repeated)
     return Body(Patch(patch_type, value), StrictErrors(strict))

@@ -58,6 +58,7 @@ def parse_request_info(request: HttpRequest) -> RequestInfo:
         if len(rest) < 2:
             return info
         rest = rest[1:]
+
     return _choose_verb(_of_parts(info, rest), request.query)
 
 
@@ -120,10 +121,12 @@ def find_resource(scheme: Scheme, info: RequestInfo) -> Resource:
         *resource.other_versions,
     ):
         resource = None
+
     if resource is None or (resource.custom and not _is_scoped_as(resource, info)):
         # The server of custom resources passes on what it does not have, to the end of the chain.
         is_built_in = any(other.group == info.api_group and not other.custom for other in scheme)
         raise errors.no_such_resource() if is_built_in else path_not_found()
+
     if not _is_scoped_as(resource, info) or (info.subresource_path and info.subresource != "proxy"):
         raise errors.no_such_resource()
     if "" in info.parts and info.subresource != "proxy":  # a name or a namespace is empty
@@ -134,6 +137,7 @@ def find_resource(scheme: Scheme, info: RequestInfo) -> Resource:
             if resource.custom
             else errors.no_such_resource()
         )
+
     return resource.at(info.api_version)
 
 

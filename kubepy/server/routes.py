@@ -27,6 +27,7 @@ def find_handler(info: RequestInfo) -> Handler:
             if own is not None:
                 return own
         return handlers.BY_VERB.get(info.verb, refuse)
+
     first = info.parts[0] if info.parts else ""
     found: Handler | None
     if first in _APIS:
@@ -35,6 +36,7 @@ def find_handler(info: RequestInfo) -> Handler:
         found = openapi.find_handler(info)
     else:
         found = health.find_handler(info)
+
     return found or refuse
 
 

@@ -229,6 +229,7 @@ def proxy(call: Call) -> Response:
         raise errors.BadRequest(
             f"invalid {info.resource.removesuffix('s')} request {quote(info.name)}"
         )
+
     _, name, port = target
     if info.resource == SERVICES:
         _check_endpoints(call, name, port)
@@ -238,6 +239,7 @@ def proxy(call: Call) -> Response:
             (obj.get("status") or {}).get("podIP") or ""
         ):
             raise errors.BadRequest("address not allowed")
+
     raise errors.ServiceUnavailable(f"error trying to reach service: {NO_CONTAINERS}")
 
 
@@ -264,6 +266,7 @@ def _check_endpoints(call: Call, name: str, port: str) -> None:
                 f"no service port {int(port)} found for service {quote(name)}"
             )
         port = named
+
     endpoints = _find(call.cluster, "endpoints", name, namespace)
     if endpoints is None:
         raise errors.not_found(SERVICES, name)  # as for logs

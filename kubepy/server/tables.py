@@ -117,6 +117,7 @@ def table_object(
             for name, value in (result.get("metadata") or {}).items()
             if name == "resourceVersion"
         }
+
     definitions = (
         column_definitions(resource, table.columns, subresource) if options.headers else None
     )
@@ -174,6 +175,7 @@ def column_definitions(
             }
             for name, type_, format_, priority, text in rows
         ]
+
     described = dict(
         zip(
             ("Name", "Age"),

@@ -121,6 +121,7 @@ def _begin(call: Call, asked: float, warnings: dict[str, None]) -> WatchStart:
         raise errors.NotAcceptable(
             f"only the following media types are accepted: {', '.join(STREAMED)}"
         )
+
     parameters = list_parameters(call.request, info)
     options = ListOptions(parameters.label_selector, parameters.field_selector)
     namespace = info.namespace if resource.namespaced else ""
@@ -354,6 +355,7 @@ class Channel:
             return b"".join(encoded for _, encoded in await self._encode_events(events)), max(
                 reached, position
             )
+
         start = end = bisect_right(self._frames, position, key=lambda item: item[0])
         size = 0
         while end < len(self._frames) and (
@@ -361,6 +363,7 @@ class Channel:
         ):
             size += len(self._frames[end][1])
             end += 1
+
         reached = self.position if end == len(self._frames) else self._frames[end - 1][0]
         return b"".join(encoded for _, encoded in self._frames[start:end]), max(reached, position)
 
@@ -481,10 +484,12 @@ class Watcher:
             current = await self._channel.run(lambda call: call.cluster.store.revision())
             require_present(start.revision, current)
             await self._watches.require_revision(start.revision)
+
         if not start.initial:
             if start.parameters.resource_version == "0":
                 self._position = cache.revision
             return
+
         initial = self._channel.initial_events()
         self._position = initial.revision
         async for piece in initial.pieces():
@@ -557,8 +562,11 @@ def encode_events(
         matched = (
             matches if event.old is UNKNOWN else event.old is not None and was_chosen[id(event.old)]
         )
-        if matches or matched:
-            types.append((event, DELETED if not matches else MODIFIED if matched else ADDED))
+        if matches:
+            types.append((event, MODIFIED if matched else ADDED))
+        elif matched:
+            types.append((event, DELETED))
+
     present = [event.new for event, type_ in types if type_ != DELETED and event.new is not None]
     encoded = iter(encode_records(call, view, encodings, present))
     frames = []
@@ -569,4 +577,5 @@ def encode_events(
         else:
             encoding = next(encoded)
         frames.append((event.revision, frame(view, type_, encoding)))
+
     return frames

@@ -300,6 +300,7 @@ class WatchCache:
             and any(entry.resource == NAMESPACES for entry, _ in history)
         ):
             raise errors.Expired(f"too old resource version: {since} ({self._first})")
+
         events: list[CachedEvent] = []
         new: set[Key] = set()  # the objects that were made after the revision
         for entry, record in history:
@@ -317,6 +318,7 @@ class WatchCache:
                 events.append(CachedEvent(entry.revision, key, old, None))
             elif entry.type == DELETED:
                 new.discard(key)
+
         return events
 
     def subscribe(self, listener: Callable[[Touched | None], None]) -> Callable[[], None]:
@@ -398,6 +400,7 @@ class WatchCache:
                 )
             )
             resources[resource] = ResourceCache(state.revision, items)
+
         history = [(entry, _survivor(state, entry)) for entry in state.entries(state.compacted)]
         self._expiring = [(expires, key) for (expires, key), _ in state.all_expiring().items()]
         self._has_implied = cluster.settings.bootstrap == MINIMAL
@@ -418,6 +421,7 @@ class WatchCache:
             self._is_loaded = True
             self.definitions_revision = state.revision
             self._changed.notify_all()
+
         if was_loaded:
             self._notify(None)
 
@@ -476,6 +480,7 @@ class WatchCache:
                 self.definitions_revision = revision
                 cluster.client.forget_custom_kinds()
             self._changed.notify_all()
+
         self._notify(frozenset(events))
 
     def _add(self, events: dict[str, list[CachedEvent]]) -> None:
@@ -511,6 +516,7 @@ class WatchCache:
                     events.append(CachedEvent(revision, new.key, old, new))
             if events:
                 changes[resource] = events
+
         return changes
 
     def _stored(self, resource: str, namespace: str | None) -> list[Object]:

@@ -90,6 +90,7 @@ class Lookup(NamedTuple):
                 )
             else:
                 value = value.get(name) if isinstance(value, dict) else None
+
         if self.kind is LinkKind.PRESENCE:
             return None if value is None else ""
         if self.kind is LinkKind.ABSENCE:

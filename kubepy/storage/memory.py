@@ -444,6 +444,7 @@ class StoreState(NamedTuple):
                 expiring.append(((before.expires, key), None))
             if expires is not None and text is not None:
                 expiring.append(((expires, key), True))
+
         tables: dict[str, Mapping[str, ObjectTable]] = dict(self.tables)
         for (resource, namespace), records in places.items():
             of_resource = tables.get(resource, {})
@@ -451,6 +452,7 @@ class StoreState(NamedTuple):
                 **of_resource,
                 namespace: of_resource.get(namespace, ObjectTable()).changed(records),
             }
+
         after = self._replace(
             revision=revision,
             tables=tables,
@@ -745,6 +747,7 @@ class MemoryStore:
             raise LockTimeoutError(
                 f"the store is held by another thread (waited {self.lock_timeout:g} s)"
             )
+
         try:
             changes = MemoryTransaction(
                 self._state, self._volatile, lambda: self._now(), self._recorder()

@@ -206,6 +206,7 @@ def coalesce(entries: Iterable[LogEntry]) -> list[CoalescedEntry]:
             coalesced.append(CoalescedEntry(revision, DELETED, key, before, former))
         else:
             newest[key] = CoalescedEntry(revision, ADDED if is_new else MODIFIED, key, None, former)
+
     return sorted([*coalesced, *newest.values()], key=lambda entry: entry.revision)
 
 
@@ -256,6 +257,7 @@ def to_json(obj: Object) -> str:
     finally:
         if version is not None:
             metadata["resourceVersion"] = version
+
     return text
 
 

@@ -78,12 +78,14 @@ class SortedMap(Generic[K, V]):
             if value is not None:
                 self._insert_chunks(0, 0, [([key], [value])], own)
             return
+
         number = max(bisect_right(self._firsts, key) - 1, 0)
         keys, values = self._chunks[number]
         if id(keys) not in own:
             keys, values = keys[:], values[:]
             self._chunks[number] = keys, values
             own.add(id(keys))
+
         place = bisect_left(keys, key)
         is_present = place < len(keys) and keys[place] == key
         if value is None:
@@ -94,6 +96,7 @@ class SortedMap(Generic[K, V]):
         else:
             keys.insert(place, key)
             values.insert(place, value)
+
         if not keys:
             self._insert_chunks(number, 1, [], own)
         elif len(keys) > 2 * CHUNK:

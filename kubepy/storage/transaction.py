@@ -220,6 +220,7 @@ class BufferedTransaction(Generic[Stored]):
             ]
             if resource not in self._volatile:
                 self._lists[resource, namespace] = objects
+
         return objects[:]
 
     def read_ahead(self, keys: Collection[Key]) -> None:

@@ -153,6 +153,7 @@ def hide_insides(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
         )
     ):
         return
+
     entry = error.tb
     while entry.tb_next is not None:
         if Path(entry.tb_next.tb_frame.f_code.co_filename).parent == PACKAGE:
@@ -220,6 +221,7 @@ def new_cluster(config: pytest.Config, options: dict[str, Any], folder: Path | N
         return Cluster.temporary(**settings)
     except (TypeError, ValueError, FolderError) as error:
         problem = str(error)
+
     pytest.fail(f"the cluster of this test cannot be made: {problem}", pytrace=False)
 
 
@@ -300,6 +302,7 @@ class TranscriptItem(pytest.Item):
             printed = transcripts.rendered(result.stdout, result.stderr, result.status)
             if not transcripts.is_as_expected(step, printed):
                 differences.append(transcripts.StepDifference(step, printed))
+
         if differences and self.config.getoption("kubepy_update"):
             try:
                 transcripts.replace(self.path, transcripts.updated(transcript, differences))

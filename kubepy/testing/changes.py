@@ -65,6 +65,7 @@ def describe_changes(before: LocalCluster, after: LocalCluster) -> str:
             text += [f"… and {other.path}" for other in by_hand[number:]]
             break
         text += diff_lines(after, pair)
+
     for title, cluster, side in (("created", after, "new"), ("deleted", before, "old")):
         others = [pair for pair in pairs if pair not in by_hand and getattr(pair, side)]
         if others:
@@ -72,6 +73,7 @@ def describe_changes(before: LocalCluster, after: LocalCluster) -> str:
                 f"{title} by controllers:",
                 *_table(cluster, [(pair.key, getattr(pair, side)) for pair in others]),
             ]
+
     return "\n".join(text)
 
 

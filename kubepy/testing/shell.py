@@ -156,10 +156,12 @@ class Shell:
             if call is None:
                 return self._cluster.run(words, stdin=stdin)
             return self._cluster._run(words, stdin, call.stdout, call.stderr)
+
         if len(args) > 1 or (name == "sleep" and not args):
             return CommandResult(
                 "", f"usage: {name} {'[LIMIT]' if name == 'settle' else 'SECONDS'}\n", 2
             )
+
         duration = f"{args[0]}s" if args and re.fullmatch(r"\d*\.?\d+", args[0]) else "".join(args)
         try:
             if name == "settle":
@@ -170,6 +172,7 @@ class Shell:
                 time.sleep(parse_span(duration))
         except ValueError as error:
             return CommandResult("", f"{name}: {error}\n", 2)
+
         return CommandResult("", "", 0)
 
     def _run_in_bash(self, line: str) -> CommandResult:
@@ -201,6 +204,7 @@ class Shell:
                 for file in (stdout, stderr):
                     file.seek(0)
                     texts.append(file.read().decode(errors="replace"))
+
         return CommandResult(texts[0], texts[1], status)
 
     def _answer_until_end(self, process: subprocess.Popen[bytes], server: socket.socket) -> int:

@@ -126,6 +126,7 @@ class _Reader:
                 self._read_settings(index)
             elif line.strip() and not line.startswith("#"):
                 raise self._error(index, "a command ($ …) or a comment (# …) must come first")
+
         if not starts:
             raise self._error(len(self._lines) - 1, "there is no command ($ …)")
         for start, end in zip(starts, [*starts[1:], end_of_steps], strict=True):
@@ -158,6 +159,7 @@ class _Reader:
             not self._lines[last - 1].strip() or self._lines[last - 1].startswith("#")
         ):
             last -= 1
+
         while last < end and self._lines[last].strip():  # comments only behind an empty line
             last += 1
         expected = tuple(
@@ -183,6 +185,7 @@ class _Reader:
                 content[name] = []
             else:
                 content[name].append(line)
+
         self.files = {name: "\n".join([*lines, ""]) for name, lines in content.items()}
 
     def _error(self, index: int, message: str) -> TranscriptError:
@@ -221,17 +224,13 @@ def line_matcher(expected: Sequence[str]) -> Callable[[str, str], bool]:
 def _pattern(expected: str) -> re.Pattern[str]:
     parts = re.split(rf"({_PLACEHOLDER.pattern}| {{2,}})", expected)
     start = rf"(?!{_SPECIAL.pattern})" if expected.startswith(ANY_LINES) else ""
-    return re.compile(
-        start
-        + "".join(
-            f"(?:{PLACEHOLDERS[part]})"
-            if part in PLACEHOLDERS
-            else " {2,}"
-            if part.startswith("  ")
-            else re.escape(part)
-            for part in parts
-        )
-    )
+    return re.compile(start + "".join(map(_part_pattern, parts)))
+
+
+def _part_pattern(part: str) -> str:
+    if part in PLACEHOLDERS:
+        return f"(?:{PLACEHOLDERS[part]})"
+    return " {2,}" if part.startswith("  ") else re.escape(part)
 
 
 def aligned(expected: Sequence[str], printed: Sequence[str]) -> list[tuple[str, str]]:
@@ -268,12 +267,14 @@ def aligned(expected: Sequence[str], printed: Sequence[str]) -> list[tuple[str, 
                 choices.append((best[i][j + 1][0] - 0.01, "+", 1))
             if choices:
                 best[i][j] = max(choices, key=lambda choice: choice[0])
+
     lines: list[tuple[str, str]] = []
     i = j = 0
     while i < n or j < m:
         _, mark, count = best[i][j]
         lines.append((mark, printed[j] if mark == "+" else expected[i]))
         i, j = i + (mark != "+"), j + count
+
     return lines
 
 
@@ -356,10 +357,12 @@ def cluster_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
         if not result["nodes"].isdecimal():
             raise ValueError(f"nodes={result['nodes']}: must be a number")
         result["nodes"] = int(result["nodes"])
+
     if result.get("clock") == "system":
         result["clock"] = None
     if result.get("seed") == "random":
         result["seed"] = None
     elif isinstance(result.get("seed"), str) and re.fullmatch(r"-?\d+", result["seed"]):
         result["seed"] = int(result["seed"])
+
     return result

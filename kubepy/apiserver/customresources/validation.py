@@ -80,12 +80,14 @@ def _invalid_fields(value: Object, path: str) -> Iterator[FieldError]:
             yield required(f"{path}.{field}")
         elif not value[field]:
             yield invalid_value(f"{path}.{field}", "", "must not be empty")
+
     version = value.get("apiVersion", "")
     kind = value.get("kind", "")
     if version.count("/") > 1:
         yield invalid_value(
             f"{path}.apiVersion", version, f"unexpected GroupVersion string: {version}"
         )
+
     if kind and (complaints := dns1035_label(kind.lower())):
         detail = f"may have mixed case, but should otherwise match: {','.join(complaints)}"
         yield invalid_value(f"{path}.kind", kind, detail)

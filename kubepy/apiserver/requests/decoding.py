@@ -145,6 +145,7 @@ def decode(
         if options.strict.places:  # a text whose order is known
             error = first_error({**obj, "apiVersion": api_version, "kind": resource.kind}) or error
         raise cannot_be_handled(str(error)) from error
+
     if unknown_fields is not None:
         unknown_fields += decoded.unknown_fields
     _check_fields(decoded, options, cannot_be_handled, warn)
@@ -167,10 +168,12 @@ def _check_kind(resource: Resource, obj: Object) -> str:
             f"the API version in the data ({api_version}) does not match the expected API version "
             f"({resource.api_version})"
         )
+
     if not isinstance(kind, str):
         raise errors.BadRequest(
             f"couldn't get version/kind; json parse error: json: {type_meta_error(obj)}"
         )
+
     if kind != resource.kind:
         version = api_version.rpartition("/")[2]
         detail = (
@@ -180,6 +183,7 @@ def _check_kind(resource: Resource, obj: Object) -> str:
         raise errors.BadRequest(
             f"{kind} in version {quote(version)} cannot be handled as a {resource.kind}: {detail}"
         )
+
     return str(api_version)
 
 
@@ -253,12 +257,14 @@ def decode_patched(
             detail := conversion_error(resource, str(api_version), str(kind))
         ):
             raise invalid_patch(detail)
+
     try:
         decoded = strategy.decode(
             {**obj, "apiVersion": resource.api_version, "kind": resource.kind}
         )
     except DecodeError as error:
         raise invalid_patch(style.detail(error)) from None
+
     _refuse_unknown_fields(scope, resource, decoded.unknown_fields)
     _check_fields(decoded, scope.request.write_options, invalid_patch, scope.context.warn)
     new = _complete(scope.server, resource, decoded)

@@ -60,6 +60,7 @@ def delete(scope: RequestScope) -> Object:
         and (kept := namespace_kept(old, options, now)) is not None
     ):
         return transaction.update(scope.key, kept, old)
+
     state = _begin_cleanup(old, now) if scope.resource.key == CRDS else old
     deletion = decide(scope.strategy, state, options, now)
     if deletion.removed:
@@ -67,6 +68,7 @@ def delete(scope: RequestScope) -> Object:
         last = {**last, "metadata": dict(last["metadata"])}
         _set_finalizers(last["metadata"], [])  # it may have had one that a new policy takes back
         return deletion.state if scope.resource.key == "pods" else last
+
     return scope.update(deletion.state, old)
 
 
@@ -128,6 +130,7 @@ def decide(strategy: Strategy, old: Object, options: DeleteOptions, now: datetim
         grace = strategy.grace_period_seconds(old, grace)
         end = format_time(later(now, grace))
         metadata["deletionTimestamp"] = min(metadata.get("deletionTimestamp") or end, end)
+
     metadata["deletionGracePeriodSeconds"] = grace
     _set_finalizers(metadata, _finalizers(strategy, old, options))
     held = bool(metadata.get("finalizers")) or metadata["deletionGracePeriodSeconds"] > 0

@@ -51,6 +51,7 @@ def confirm_no_escalation(attributes: Attributes) -> None:
         or scope.is_internal
     ):
         return
+
     if PRIVILEGED_GROUP in (scope.context.user.get("groups") or ()):
         return
     obj, old = attributes.obj, attributes.old
@@ -107,6 +108,7 @@ def _check_binding(attributes: Attributes, reference: Object) -> None:
         raise errors.not_found(
             scope.resource.key, name
         )  # upstream names the resource of the request
+
     if problem := _escalation(scope, role.get("rules") or ()):
         raise _forbidden(attributes, problem)
 

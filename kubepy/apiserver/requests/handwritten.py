@@ -84,16 +84,19 @@ def complete(
         if isinstance(status.__cause__, DecodeError):
             raise EditError(path_of(status.__cause__.where), status.message) from None
         raise ValueError(status.message) from None
+
     if old is None:
         if is_manifest:
             _validate_new(strategy, completed, others)
         return completed
+
     if _is_another(completed, old):
         if (
             strategy.has_observer
         ):  # the existing pods belong to the old object, and the status does not count them
             _lower_observed_generation(completed)
         return completed
+
     try:
         return _edited(strategy, completed, old, others, has_status=has_status)
     except errors.Status as status:
@@ -123,6 +126,7 @@ def claims_observation(server: Server, key: Key, obj: Object, old: Object) -> bo
         or not server.strategy(resource).has_observer
     ):
         return False
+
     is_spec_alone = (generation, obj["status"]) == (
         old["metadata"].get("generation"),
         old.get("status"),
@@ -254,6 +258,7 @@ def _edited(
         ):
             strategy.begin_update(clone(new), clone(old), others.list)
         _validate(strategy, new, old)
+
     if strategy.has_generation:
         _raise_generation(new, old, spec_changed=strategy.spec_changed(new, old))
     if strategy.has_observer and new.get("status") != old.get("status"):
@@ -292,6 +297,7 @@ def _check_custom(
             before, known_before = strategy.decode(old)
     except DecodeError as error:
         raise EditError(path_of(error.where), str(error)) from None
+
     _refuse_unknown(
         key, [field for field in unknown if field not in known_before], others, is_new=False
     )

@@ -71,6 +71,7 @@ def metrics_of(
             for pod in subjects
             if (used := container_usage(pod, now))
         ]
+
     usages: dict[str, list[Usage]] = {}
     for pod in pods:
         usages.setdefault(node_name(pod), []).extend(container_usage(pod, now).values())

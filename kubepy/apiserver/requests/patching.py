@@ -63,6 +63,7 @@ def patch_object(scope: RequestScope, patch: Patch) -> Object:
         if scope.request.subresource == "scale":
             return serverside.apply_scale(scope, config)
         return serverside.apply_object(scope, config)
+
     if scope.request.subresource == "scale":
         return update_scale(scope, lambda scale: _patched(scope, SCALE, scale, patch))
     old = scope.require()
@@ -142,4 +143,5 @@ def _converter_error(error: DecodeError) -> str:
         value_kind == "float64" and go_type.startswith(("int", "uint"))
     ):
         return f"cannot convert {value_kind} to {go_type}"
+
     return f"unrecognized type: {go_type}"

@@ -57,6 +57,7 @@ def memory_of(scope: RequestScope) -> BatchMemory | None:
         or server.settings.bootstrap == FULL
     ):
         return None
+
     if memory.is_simple.get(scope.namespace) != memory.version:
         home = scope.transaction.get(Key("namespaces", "", scope.namespace))
         if home is None or home.get("status", {}).get("phase") == "Terminating":
@@ -65,6 +66,7 @@ def memory_of(scope: RequestScope) -> BatchMemory | None:
         if has_others or scope.transaction.list(admission.QUOTAS, scope.namespace):
             return None
         memory.is_simple[scope.namespace] = memory.version
+
     return memory
 
 
@@ -82,6 +84,7 @@ def mark_of(scope: RequestScope, body: Object) -> bytes | None:
         or metadata.keys() - METADATA
     ):
         return None
+
     if not metadata.get("generateName") or spec.get("schedulingGates"):
         return None
     try:
@@ -185,6 +188,7 @@ def update_status(scope: RequestScope, memory: BatchMemory, obj: Object) -> Obje
         or "deletionTimestamp" in old["metadata"]
     ):
         return None
+
     if (decoded := _decoded_status(memory, obj["status"])) is None:
         return None
     strategy = scope.strategy
@@ -210,6 +214,7 @@ def _decoded_status(memory: BatchMemory, status: Any) -> Object | None:
             lists.append((field, value))
         else:
             others[field] = value
+
     try:
         part = types.decode_as(STATUS, others)
         if part.unknown_fields:
@@ -225,6 +230,7 @@ def _decoded_status(memory: BatchMemory, status: Any) -> Object | None:
             decoded |= part.object
     except (types.DecodeError, ValueError):
         return None
+
     return decoded
 
 

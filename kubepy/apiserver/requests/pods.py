@@ -63,6 +63,7 @@ def bind(scope: RequestScope, body: Object) -> Object:
                 f"{name} in precondition: {expected}, {name} in object meta: "
                 f"{pod['metadata'].get(field)}",
             )
+
     if obstacle := _obstacle(pod):
         raise errors.conflict("pods/binding", scope.name, f"pod {scope.name} {obstacle}")
     status = {
@@ -207,6 +208,7 @@ def evict(scope: RequestScope, body: Object) -> None:
             evicted.setdefault("status", {}).setdefault("conditions", []), condition, clock.now()
         )
         transaction.update(scope.key, evicted, pod)
+
     options = options._replace(
         resource_version=None
     )  # it has been checked, and the pod has changed since
@@ -227,6 +229,7 @@ def _delete_options(scope: RequestScope, fields: Object) -> DeleteOptions:
             scope.name,
             [errors.invalid_value(f"deleteOptions.{field}", True, detail)],
         )
+
     preconditions = fields.get("preconditions") or {}
     return DeleteOptions(
         fields.get("gracePeriodSeconds"),
@@ -276,17 +279,20 @@ def _check_and_decrement(scope: RequestScope, budget: Object) -> None:
         raise _too_many_requests(
             f"The disruption budget {name} is still being processed by the server.", 10
         )
+
     allowed = status.get("disruptionsAllowed", 0)
     if allowed < 0:
         raise errors.forbidden(
             "poddisruptionbudget.policy", name, "pdb disruptions allowed is negative"
         )
+
     if len(status.get("disruptedPods") or {}) > MAX_DISRUPTED_PODS:
         raise errors.forbidden(
             "poddisruptionbudget.policy",
             name,
             "DisruptedPods map too big - too many evictions not confirmed by PDB controller",
         )
+
     if allowed == 0:
         raise _too_many_requests(_refusal(budget))
     new = clone(budget)
@@ -302,6 +308,7 @@ def _check_and_decrement(scope: RequestScope, budget: Object) -> None:
         if observed := new["status"].get("observedGeneration"):
             condition["observedGeneration"] = observed
         set_condition(new["status"].setdefault("conditions", []), condition, clock.now())
+
     request = Request(
         "update", BUDGETS, metadata["namespace"], name, "status", context=scope.context
     )
@@ -329,13 +336,16 @@ def _refusal(budget: Object) -> str:
             f"The disruption budget {name} does not allow evicting pods currently because it "
             f"failed sync: {message}"
         )
+
     if current <= desired:
         return (
             f"The disruption budget {name} needs {desired} healthy pods and has {current} currently"
         )
+
     if message:
         return (
             f"The disruption budget {name} does not allow evicting pods currently "
             f"({condition['reason']}): {message}"
         )
+
     return f"The disruption budget {name} does not allow evicting pods currently"

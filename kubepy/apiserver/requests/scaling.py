@@ -114,6 +114,7 @@ def update_scale(scope: RequestScope, change: Callable[[Object], Object]) -> Obj
             manager,
             scope.context.clock.timestamp(),
         )
+
     return store_scale(scope, after, old, managed_fields)
 
 
@@ -129,6 +130,7 @@ def store_scale(
         raise errors.BadRequest(
             f"the spec replicas field {quote(dotted(paths.replicas))} cannot be empty"
         )
+
     if not resource.custom:  # a custom resource is validated by its own strategy
         if replicas < 0:
             problem = errors.invalid_value(
@@ -148,10 +150,12 @@ def store_scale(
                 f"Precondition failed: UID in precondition: {uid}, UID in object "
                 f"meta: {stored_uid}",
             )
+
     if version := metadata.get("resourceVersion"):  # a precondition; without it any version will do
         new["metadata"]["resourceVersion"] = version
     elif not resource.custom:
         del new["metadata"]["resourceVersion"]
+
     place = new
     for field in paths.replicas[:-1]:
         place = place.setdefault(field, {})

@@ -58,11 +58,13 @@ def apply_object(scope: RequestScope, config: Any) -> Object:
             f"uid mismatch: the provided object specified uid {uid}, "
             "and no existing object was found",
         )
+
     live: Object = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {}}
     if old is not None:
         live = tracking.bare(old)
     elif not resource.custom:
         live = decode_object({"apiVersion": resource.api_version, "kind": resource.kind}).object
+
     entries = (old["metadata"].get("managedFields") or []) if old else []
     unknown = (tracking.BEFORE_APPLY, scope.context.clock.timestamp())
     managers = tracking.complete(resource, schema, live, entries, unknown) if old else {}
@@ -157,6 +159,7 @@ def _merge(
         ]:
             raise conflict_status(conflicts) from None
         applied = apply(live, config, schema, managers, write, force=True)
+
     if options.field_manager == KUBECTL and annotations_of(applied.object).get(LAST_APPLIED):
         return applied._replace(object=_with_last_applied(applied.object, config))
     return applied

@@ -61,6 +61,7 @@ def update(scope: RequestScope, obj: Object) -> Object:
         and (stored := _status_in_batch(scope, obj)) is not None
     ):
         return stored
+
     new = decode_request(scope, scope.resource, obj)
     match_namespace(new, scope)
     match_name(new, scope)
@@ -76,6 +77,7 @@ def update(scope: RequestScope, obj: Object) -> Object:
         return create(
             scope._replace(request=scope.request._replace(verb="create", options=options)), new
         )
+
     if uid and uid != old["metadata"].get("uid"):
         raise _uid_conflict(scope, uid, old["metadata"].get("uid", ""))
     return replace(scope, new, old)
@@ -121,6 +123,7 @@ def replace(
         managed_fields = tracking.tracked_update(
             scope.resource, strategy.field_schema, old, new, entries, writer
         )
+
     _check_version(scope, new, old)
     attributes = Attributes(scope, new, old)
     admission.admit(attributes)
@@ -141,6 +144,7 @@ def replace(
         tracking.keep_times(scope.resource, strategy.field_schema, new, old)
     elif managed_fields is not None:
         metadata.pop("managedFields", None)
+
     if is_finalized(strategy, new, old):
         scope.transaction.delete(scope.key)
         return new
@@ -173,12 +177,14 @@ def _prepare(strategy: Strategy, new: Object, old: Object, subresource: str) -> 
         metadata = new["metadata"]
     else:
         strategy.prepare_for_update(new, old)
+
     if (
         subresource not in _WITHOUT_SPEC
         and strategy.has_generation
         and strategy.spec_changed(new, old)
     ):
         metadata["generation"] = old_metadata.get("generation", 0) + 1
+
     if not metadata.get("uid"):
         restore(metadata, old_metadata, "uid")
     restore(metadata, old_metadata, "creationTimestamp")

@@ -165,6 +165,7 @@ def cidr(network: str) -> list[str]:
         if is_prefix and without_leading_zeros(address):
             return ["must not have leading 0s in IP or prefix length"]
         return ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"]
+
     if not (slash and length.isdigit()):
         return ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"]
     if str(int(length)) != length:

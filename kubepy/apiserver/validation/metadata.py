@@ -151,11 +151,13 @@ def _validate_common(metadata: Metadata, namespaced: bool, path: str) -> list[Fi
         validate_as(dns1123_label, namespace, f"{path}.namespace", errors)
     elif namespace:
         errors.append(forbidden_field(f"{path}.namespace", "not allowed on this type"))
+
     generation = metadata.get("generation") or 0
     if generation < 0:
         errors.append(
             invalid_value(f"{path}.generation", generation, "must be greater than or equal to 0")
         )
+
     validate_labels(metadata.get("labels"), f"{path}.labels", errors)
     errors += validate_annotations(metadata.get("annotations"), f"{path}.annotations")
     errors += validate_owner_references(
@@ -201,6 +203,7 @@ def validate_owner_references(references: Sequence[Object], path: str) -> list[F
             errors.append(invalid_value(path, shown, detail))
         else:
             controller = current
+
     return errors
 
 
@@ -220,4 +223,5 @@ def validate_field_manager(manager: str) -> list[FieldError]:
                 )
             )
         position += len(character.encode(errors="replace"))
+
     return errors

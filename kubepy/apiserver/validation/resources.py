@@ -152,6 +152,7 @@ def validate_resource_requirements(
         validate_resource_quantity(name, limits[name], at, errors)
         if is_huge_page(name) and not allow_indivisible:
             _validate_pages(name, limits[name], at, errors)
+
     for name in sorted(requests):
         at = f"{path}.requests[{name}]"
         validate_name(name, at, errors)
@@ -159,6 +160,7 @@ def validate_resource_requirements(
         _validate_request(name, requests[name], limits.get(name), path, errors)
         if is_huge_page(name) and not allow_indivisible:
             _validate_pages(name, requests[name], at, errors)
+
     names = {*limits, *requests}
     if any(map(is_huge_page, names)) and not {"cpu", "memory"} & names:
         errors.append(forbidden_field(path, "HugePages require cpu or memory"))

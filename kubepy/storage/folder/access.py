@@ -152,6 +152,7 @@ class Access:
             is_held = lock.try_acquire(0)
         except FolderError:
             is_held = False
+
         try:
             if is_held and reserve.size_of(self.own_path(f"{index.INDEX}-wal")):
                 self._reserve.give_part()
@@ -196,6 +197,7 @@ class Access:
             if not was_only_locked_out and not self._database.is_replaced():
                 return self._database
             self._let_go()
+
         self._database = self._open_existing()
         if self._database is None:
             self.try_catch_up()
@@ -209,6 +211,7 @@ class Access:
             raise RemovedIndexError(
                 f"{self.own_path('')} was removed, and another process works with a new one"
             )
+
         if self._database is None:
             self._database = index.open_in_memory(self.folder.root)
             self.record_outside_edits()
@@ -249,6 +252,7 @@ class Access:
             self._damaged = self._database.identity
             self.close()
             values = self._read_settings(None, stamp, read_ns)
+
         self._settings = stamp, values, is_racy(stamp, read_ns)
 
     def _read_settings(self, database: Database | None, stamp: Stamp, read_ns: int) -> Object:
@@ -278,6 +282,7 @@ class Access:
             if self._lock is not None:  # nothing is to be made anew then
                 raise
             return None
+
         if database is not None and database.identity == self._damaged:
             database.close()
             return None
@@ -319,6 +324,7 @@ class Access:
             data, stamp, racy = self.folder.read(path_of(key))
         except (FileNotFoundError, UnreadableError):
             return None
+
         digest = digest_of(data)
         obj: Object | None
         if known is None or known[2] != digest:
@@ -328,6 +334,7 @@ class Access:
                 obj = self._parse(key, data, stamp) or obj
         else:
             obj = known[1]
+
         self._file_objects[key] = None if racy else stamp, obj, digest
         return obj
 
@@ -366,6 +373,7 @@ class Access:
             self._check_settings()
             self._examine_origin()
             index.make_own_folder(self.folder.root)
+
         was_left = self._with_room(
             lambda: lock.acquire_in_turn(timeout) if timeout else lock.acquire(0)
         )
@@ -387,6 +395,7 @@ class Access:
             self._database.in_memory or self._database.is_replaced()
         ):
             self._let_go()
+
         if self._database is None:
             self._database = self._open_existing()
         database = self._database or self._create()
@@ -415,6 +424,7 @@ class Access:
             database.problems()
         ):  # which may be within reach again
             extents = EVERYTHING
+
         is_all = callable(extents) or extents == EVERYTHING
         extents = extents() if callable(extents) else extents
         if extents and self.record_outside_edits(extents):
@@ -658,6 +668,7 @@ class Access:
             self._database = index.open_in_memory(self.folder.root, empty=True)
             self.record_outside_edits()
             return
+
         try:
             index.discard(self.folder.root)
         finally:

@@ -230,6 +230,7 @@ class Journal:
             self._written.clear()
             self._discard_staged(commit)
             raise
+
         try:
             self._settle(database, staged, commit.settings, sums)
             self._trim(database)
@@ -279,10 +280,12 @@ class Journal:
             digest and replacing.digest_at(self.folder, path) != digest
         ):
             raise ConflictError(f"{self.folder.absolute(path)} was edited in the meantime")
+
         if write.json is None:
             assert before is not None
             row = before._replace(revision=write.revision, json=None, state=PENDING, racy=0)
             return Staged(row, temporary_path(row, parent_of(path)))
+
         present_row = before if present is not None else None
         row = Row(
             *write.key,
@@ -374,6 +377,7 @@ class Journal:
             database.put_sums({place: sum_of([total]) for place, total in sums.items()})
             if settings is not None and is_set:
                 settings.mark_written(database, self.folder)
+
         if settings is not None and not is_set:
             finish(database, self.folder)
         if self.boot is None or any(len(row.replaces) > MAX_REPLACES for row in rows):

@@ -180,6 +180,7 @@ def compare(
         file = listing.object_file(name, status) if listing and status else None
         if difference := _compare_one(row, file, folder, known):
             yield difference
+
     for listing in by_place.values():
         for name, status in listing.files.items():
             file = listing.object_file(name, status)
@@ -207,6 +208,7 @@ def _compare_one(
                 known.compared.append(row)
         except (FileNotFoundError, UnreadableError):
             is_different = True
+
     return Difference(file.path, file, row) if is_different else None
 
 
@@ -378,6 +380,7 @@ class Examiner:
                 return self._examine_removed(row)
             ((name, status),) = listing.files.items()
             file = listing.object_file(name, status)
+
         try:
             data, stamp, racy = self.folder.read(path)
         except (
@@ -392,15 +395,18 @@ class Examiner:
                 UNKNOWN if isinstance(error, DeniedError) else file.stamp,
                 ContentError(0, str(error)),
             )
+
         digest = digest_of(data)
         if row and digest == row.digest and (file.managers == row.managers or row.state == PENDING):
             return Unchanged(
                 row, stamp, digest, racy, file.managers
             )  # the managers of a commit under way follow
+
         try:
             key, text = self._load(data, file, row, stamp)
         except ContentError as error:
             return _invalid(difference, UNKNOWN if racy else stamp, error)
+
         if row and text == row.json:
             return Unchanged(row, stamp, digest, racy, file.managers)
         return Edited(key, row, text, stamp, digest, racy, file.managers)
@@ -433,6 +439,7 @@ class Examiner:
                 raise
             unnamed = ContentError(error.line, error.reason, keeps_object=True)
             key, obj = expected, _with_name(obj, expected)
+
         try:
             text = to_json(self.complete(key, obj, row, stamp))
         except EditError as error:
@@ -448,6 +455,7 @@ class Examiner:
             raise ContentError(
                 content.line, f"cannot be taken in: {type(error).__name__}: {error}"
             ) from None
+
         if unnamed is not None:  # a mistyped field would have been refused above, with its line
             raise unnamed
         return key, text
@@ -487,6 +495,7 @@ class Examiner:
             and metadata.get("uid") == old.get("uid")
         ):
             managers = old.get("managedFields")
+
         if managers:
             metadata["managedFields"] = managers
         return self._admit(key, obj, stamp.mtime_ns / 1e9, known) if self._admit else obj
@@ -556,10 +565,12 @@ def _is_manager(entry: object) -> bool:
         _TIME, changed_at
     ):
         return False
+
     from datetime import datetime
 
     try:
         datetime.fromisoformat(changed_at)
     except ValueError:  # a day that there is not
         return False
+
     return True

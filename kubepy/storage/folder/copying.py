@@ -128,6 +128,7 @@ def _make_folder(target: str, origin: str) -> list[str]:
             with suppress(OSError):  # it was not made, or somebody else has put something there
                 os.rmdir(path)
         raise FolderError(printable(f"{target}: cannot be made: {error.strerror}")) from error
+
     return made
 
 
@@ -162,6 +163,7 @@ def _new_index(target: str, origin: Database | None = None) -> Iterator[Database
         yield database
         database.connection.execute("COMMIT")
         database.connection.execute("PRAGMA journal_mode = WAL")
+
     for synced in (path, own, target, os.path.dirname(os.path.abspath(target))):
         descriptor = os.open(synced, os.O_RDONLY)
         try:
@@ -181,6 +183,7 @@ def copy_folder(access: Access, target: str, lock_timeout: float) -> None:
         with new_folder(target, origin), access.locked(lock_timeout):
             _copy_all(access, target)
         return
+
     for _ in range(
         MAX_TRIES
     ):  # nobody can be locked out, so what was copied counts if nobody has written meanwhile
@@ -190,6 +193,7 @@ def copy_folder(access: Access, target: str, lock_timeout: float) -> None:
         if _version(access) == before:
             return
         _empty(target)
+
     raise FolderError(
         printable(
             f"{origin} cannot be copied: others write to it all the time, and it cannot be locked"
@@ -258,6 +262,7 @@ def _copy_files(origin: str, target: str) -> Copied:
         work(paths[::count])
     except BaseException as error:
         errors.append(error)
+
     for thread in others:
         thread.join()
     if errors:
@@ -323,6 +328,7 @@ def copy_file(origin: str, target: str) -> CopiedFile | None:
         finally:
             os.close(descriptor)
         os.unlink(target)
+
     raise FolderError(printable(f"{origin} is changed all the time"))
 
 

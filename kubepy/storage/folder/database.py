@@ -698,6 +698,7 @@ class Database:
             ).fetchone()
         ):
             places.append(place)
+
         while (
             found
             := self.connection.execute(  # each time SQLite's index is entered at the next place
@@ -712,6 +713,7 @@ class Database:
             if resource not in (None, place[0]):
                 break
             places.append(place)
+
         return places
 
     def resources(self) -> list[str]:

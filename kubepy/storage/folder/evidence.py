@@ -103,6 +103,7 @@ def knows_its_files(root: str, index: str) -> bool:
         RecursionError,
     ):  # damaged, or no index
         return False
+
     return 2 * sum(found) > len(found)
 
 
@@ -190,6 +191,7 @@ def _git_entries(folder: str) -> Iterator[tuple[str, int, int]]:
         content = read_file(os.path.join(worktree.directory, "index"))
     except OSError:  # nothing has been added yet
         return
+
     prefix = os.fsencode(os.path.relpath(folder, worktree.root)) + b"/"
     try:
         for entry in gitindex.entries(content, gitindex.size_of_names(content)):

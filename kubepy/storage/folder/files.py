@@ -138,6 +138,7 @@ class StateFolder:
                     raise UnreadableError("is larger than 3 MiB")
         finally:
             os.close(descriptor)
+
         stamp = stamp_of(status)
         return data, stamp, is_racy(stamp, read_ns) or len(data) != stamp.size
 
@@ -184,6 +185,7 @@ class StateFolder:
             descriptor = os.open(
                 absolute, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode
             )
+
         try:
             written = os.write(descriptor, data)
             while written < len(data):

@@ -187,6 +187,7 @@ def check_managers(folder: StateFolder, rows: list[Row]) -> Iterator[tuple[str, 
             if read_managers(folder, row.key) != managers:
                 yield path, "does not hold the managers of its object"
         paths.discard(path)
+
     yield from ((path, "belongs to no object") for path in sorted(paths))
 
 
@@ -228,6 +229,7 @@ def repair(access: Access) -> Iterator[str]:
     ):
         access.rebuild()
         yield f"{index.OWN}/{index.INDEX}: rebuilt from the files"
+
     for path in list(leftovers(folder)):
         folder.remove(path)
         yield f"{path}: was left over, removed"
@@ -243,6 +245,7 @@ def repair(access: Access) -> Iterator[str]:
         else:
             settle_managers(folder, row, stage_managers(folder, row, sync=True))
             yield f"{path}: made anew from the index"
+
     for path, _ in list(check_modes(folder, rows)):
         os.chmod(folder.absolute(path), 0o600)
         yield f"{path}: made private (mode 0600)"

@@ -176,6 +176,7 @@ def without_sizes(index: bytes, root: str, folder: str) -> bytes | None:
             if os.lstat(os.path.join(base, entry.path)).st_size & 0xFFFFFFFF != entry.size:
                 content[entry.at + _SIZE_AT : entry.at + _NAME_AT] = bytes(4)
                 changed = True
+
     if not changed:
         return None
     if any(index[-name_size:]):  # index.skipHash: no digest
@@ -222,6 +223,7 @@ def entries(index: bytes, name_size: int) -> Iterator[TrackedFile]:
             at = end + 1 if version == 4 else at + ((end - at) // 8 + 1) * 8
     except (struct.error, ValueError, IndexError) as error:
         raise IndexFormatError("it ends within a file") from error
+
     if index[at : at + 4] == _SPLIT:
         raise IndexFormatError("it is split")
 

@@ -68,6 +68,7 @@ def make_own_folder(root: str, *, network: bool = False) -> None:
         )  # at this very moment, once more
         kind = RemovedIndexError if is_removed else FolderError
         raise kind(f"{path}: cannot be made: {error.strerror}") from error
+
     if status.st_uid != os.geteuid() and not os.access(path, os.W_OK | os.X_OK, effective_ids=True):
         raise FolderError(
             f"{path} belongs to another user: Permission denied"
@@ -126,6 +127,7 @@ def open_existing(root: str) -> Database | None:
         if is_disk_full(error):
             raise NoRoomError(f"{path}: no space left on the disk to open it") from error
         return None  # not ours to read, or in a folder where SQLite cannot work
+
     database.close()
     return None
 
@@ -216,6 +218,7 @@ def _copy_index(root: str, database: Database) -> bool:
         source = sqlite3.connect(f"file:{quote(os.path.abspath(path))}?immutable=1", uri=True)
     except sqlite3.Error:
         return False
+
     try:
         source.backup(database.connection)
         return database.is_current() and origin.is_own_index(

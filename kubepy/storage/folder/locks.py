@@ -106,6 +106,7 @@ class Lock:
             self.drop()
             kind = RemovedIndexError if isinstance(error, FileNotFoundError) else FolderError
             raise kind(f"{self._holder_path}: cannot be written: {error.strerror}") from error
+
         return was_left
 
     def try_acquire(self, timeout: float) -> bool:
@@ -138,6 +139,7 @@ class Lock:
             )  # between two looks of FileLock
             kind = RemovedIndexError if is_removed else FolderError
             raise kind(f"{self.path}: cannot be locked: {error.strerror}") from error
+
         self._lock = lock
         return True
 
@@ -192,6 +194,7 @@ class Lock:
             if not self.try_acquire(0):
                 return description
             self.drop()
+
         return None
 
     def describe(self) -> str | None:

@@ -216,6 +216,7 @@ def parse(data: bytes) -> FileContent:
         text = data.decode()
     except UnicodeDecodeError as error:
         raise ContentError(_line_at(data, error.start), "is not UTF-8 text") from None
+
     try:
         documents = yaml.load_all(
             text, unique_keys=True
@@ -224,6 +225,7 @@ def parse(data: bytes) -> FileContent:
         raise ContentError(error.line, re.sub(_PLACED, "", error.message)) from None
     except RecursionError:
         raise ContentError(0, "is nested too deeply") from None
+
     if not documents:
         raise ContentError(0, "is empty")
     if len(documents) > 1:
@@ -285,6 +287,7 @@ def check_place(obj: Object, key: Key | None, directory_key: Key, file_path: str
         raise ContentError(
             line, f"is the object {quote(name)}, whose file is {path_of(object_key)}"
         )
+
     if (namespace or "") != directory_key.namespace:
         expected = (
             f", not {quote(directory_key.namespace)}"
@@ -292,4 +295,5 @@ def check_place(obj: Object, key: Key | None, directory_key: Key, file_path: str
             else " but lies among the cluster-scoped objects"
         )
         raise ContentError(line, f"has the namespace {quote(str(namespace))}{expected}")
+
     return object_key

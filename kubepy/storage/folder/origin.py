@@ -162,6 +162,7 @@ def _make_key(path: str) -> bytes:
             f"which it "
             f"knows its folders: set $XDG_STATE_HOME, or {TRUST}=1"
         ) from error
+
     return _read_key(path)
 
 
@@ -367,6 +368,7 @@ def is_own_index(root: str, codes: str) -> bool:
         )
     except (FolderError, OSError):
         return False
+
     if is_own:
         _known_indexes.add(identity)
     return is_own
@@ -418,6 +420,7 @@ def make(root: str, *, network: bool = False) -> bool:
     except BaseException:
         _remove_unfinished(unfinished)
         raise
+
     sync_folder(root)
     return True
 
@@ -477,6 +480,7 @@ def _write_origin(own: str, *, network: bool) -> None:
         file.write(word)
         file.flush()
         os.fsync(file.fileno())
+
     found = _read_origin(own)
     assert found is not None
     marks = {ORIGIN: [*found.codes, *_origin_birth_codes(own, word)]}
@@ -625,6 +629,7 @@ def _set_aside(root: str) -> str:
             f'{printable(own)} belongs to another user, and is not used ("kubepy trust", or '
             f"{TRUST}=1, uses it)"
         )
+
     target = _free_name(root)
     os.rename(own, target)
     if not os.path.islink(target):

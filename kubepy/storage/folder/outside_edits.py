@@ -116,6 +116,7 @@ class OutsideEdits:
                     self._database.mark_compared(self._compared)
                     self._database.put_sums(self._sums)
             return False
+
         with self._database.write():
             self._database.mark_compared(self._compared)
             revision = self._database.counter("revision")
@@ -139,6 +140,7 @@ class OutsideEdits:
                 self._recorder is not None and not is_rebuild
             ):  # without an index the former contents are unknown
                 self._database.add_to_timeline(edits.timeline, self._recorder.keep)
+
         is_pending = bool(edits.retained)
         if edits.log and (doubted := doubted_extents(self._database)):
             is_pending |= self.record(doubted, same_boot=same_boot)
@@ -185,6 +187,7 @@ class OutsideEdits:
                 outcome = self._examiner.examine(difference._replace(row=row))
             if outcome is not None:
                 outcomes.append(outcome)
+
         self._database.require_absent(
             [
                 outcome.key
@@ -259,6 +262,7 @@ class OutsideEdits:
             is_new = True
             edits.delete(old)
             self._note(edits, old.key, old.json, None)
+
         row = Row(
             *edited.key,
             0,

@@ -239,6 +239,7 @@ class Reader:
             if outcome is not None:
                 _apply(outcome, rows, problems, comparison.revision)
                 unrecorded.update(_changed_keys(outcome))
+
         places = frozenset(row[:2] for row in comparison.rows)
         is_recorded = self._is_recorded(comparison)
         return FolderView(
@@ -305,6 +306,7 @@ class Reader:
             )
             if all(cause is not DifferenceCause.OVERTAKEN for _, cause in causes):
                 break
+
         return comparison
 
     def _find_cause(self, difference: Difference) -> DifferenceCause:
@@ -326,6 +328,7 @@ class Reader:
                 and not (file and file.stamp == row.stamp)
             )
             return DifferenceCause.COMMITTED if is_as_row_says else DifferenceCause.EDITED
+
         if (
             current is not None
             and current.json is not None
@@ -333,6 +336,7 @@ class Reader:
             and current.stamp == file.stamp
         ):
             return DifferenceCause.RECORDED
+
         return DifferenceCause.OVERTAKEN
 
     def _current_row(self, difference: Difference) -> Row | None:
@@ -447,4 +451,5 @@ def read_logged_changes(database: Database, since: int) -> tuple[int, list[Logge
                         row.revision, entry.type, entry.key, row.json, row.expires, entry.former
                     )
                 )
+
     return revision, changes

@@ -103,6 +103,7 @@ class Recovery:
             )
         elif file_state is FileState.AS_RECORDED and stamp:
             finished = row._replace(**stamp._asdict(), racy=1)
+
         if file_state is not FileState.OTHER:
             finished = finished._replace(managers=self._finish_managers(finished))
         if rebooted or row.state == DURABLE:

@@ -177,6 +177,7 @@ def _look(folder: StateFolder, path: str) -> tuple[bool, bytes]:
         )
     except OSError:
         return False, b""
+
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return False, b""
@@ -186,6 +187,7 @@ def _look(folder: StateFolder, path: str) -> tuple[bool, bytes]:
             data += part
     finally:
         os.close(descriptor)
+
     return is_being_written, digest_of(data)
 
 

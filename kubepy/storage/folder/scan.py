@@ -393,6 +393,7 @@ def scan_keys(folder: StateFolder, keys: Iterable[Key]) -> FolderScan:
             listing.files[name] = status
             if managers := scanner.managers_status(f"{listing.directory.path}/{MANAGED}/{name}"):
                 listing.managers[name] = managers
+
     return FolderScan(
         [
             listing or Listing(ResourceDirectory(*place, folder_of(*place)), {}, {}, is_part=True)
@@ -460,6 +461,7 @@ class _Scanner:
                     others.append(name)
         finally:
             os.close(descriptor)
+
         for name in others:
             reason = HIDDEN if name.startswith(".") else NOT_YAML
             self._note_stray(f"{listing.directory.path}/{name}", reason)
@@ -474,6 +476,7 @@ class _Scanner:
             )
         except OSError:  # unreadable managers must not hide the objects
             return
+
         for name in names:
             if (
                 name.endswith(SUFFIX)
@@ -554,6 +557,7 @@ class _Scanner:
             return []
         except OSError as error:
             self._note(path, error)
+
         return sorted(names)
 
     def _note_stray(self, path: str, reason: str) -> None:

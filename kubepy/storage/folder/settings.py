@@ -66,6 +66,7 @@ def initialize(root: str, settings: Mapping[str, Any]) -> None:
         raise FolderError(
             f"{printable(root)}: cannot be made a cluster: {error.strerror}"
         ) from error
+
     if not created:
         raise FolderError(printable(f"{root} is a cluster already ({path} is there)"))
 
@@ -91,6 +92,7 @@ def _write_new(root: str, name: str, text: str) -> bool:
     finally:
         if os.path.lexists(temporary):
             os.unlink(temporary)
+
     return True
 
 
@@ -141,20 +143,24 @@ def read(folder: StateFolder) -> tuple[bytes, Stamp, Object]:
     except ContentError as error:
         place = f"{path}:{error.line}" if error.line else path
         raise FolderError(printable(f"{place}: {error.reason}")) from None
+
     version = content.object.get("formatVersion")
     if version is None:
         raise FolderError(
             f'{printable(path)}: formatVersion is missing: add "formatVersion: {FORMAT_VERSION}"'
         )
+
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise FolderError(
             f"{printable(path)}: formatVersion must be a positive number, not {version!r}"
         )
+
     if version > FORMAT_VERSION:
         raise FolderError(
             f"{path}: the folder has format version {version}; this kubepy knows "
             f"{FORMAT_VERSION}: install a newer one"
         )
+
     return text, stamp, content.object
 
 
@@ -248,6 +254,7 @@ def edited(text: bytes, settings: Object, changes: Mapping[str, Any]) -> bytes:
             attempt = text.replace(old, new) if text.count(old) == 1 else text
         text = attempt if _means(attempt, after) else roundtrip.merge(text, after)
         settings = after
+
     return text
 
 

@@ -73,6 +73,7 @@ class SharedFolderStore(FolderStore):
                     "lock_timeout": self._patience,
                 }
             )
+
         return state
 
     def _enter(self, state: dict[str, Any]) -> dict[str, Any]:

@@ -247,6 +247,7 @@ def _with_unrecorded_edits(
             timeline += recorder.entries(
                 key, revision, recorder.edit_time(), old, new, is_outside=True
             )
+
     state = state.changed(changes, log, revision) if changes else state
     return (
         state.with_timeline(timeline, recorder.keep) if timeline and recorder is not None else state
@@ -283,6 +284,7 @@ class IndexView:
                 source.make_links(self._links.values())
                 self._source, self._index = source, source.new_connection()
                 self._close = finalize(self, self._index.close)
+
             self.release()
             assert self._index is not None
             self._index.connection.execute("BEGIN")
@@ -371,6 +373,7 @@ class IndexView:
                 (key, partial_object(fields, values[1:]))
                 for (key, _), values in zip(some, lists, strict=True)
             ]
+
         return parts
 
     def keys(self, resource: str, limit: int | None = None) -> Keys:

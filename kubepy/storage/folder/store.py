@@ -557,6 +557,7 @@ class FolderStore:
             if not self._access.give_up_reserve(error):
                 raise
             self._access.run(self._access.finish if journal.is_recorded else write)
+
         self._decoder.forget(change.key for change in changes.changed() if change.json is None)
         if self._listener is not None and not changes.is_empty():
             self._listener(changes.committed())

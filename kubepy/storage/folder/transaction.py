@@ -85,6 +85,7 @@ class FolderTransaction(BufferedTransaction[Row]):
             entry.revision = self._revision
             if entry.object is not None:
                 entry.object["metadata"]["resourceVersion"] = str(self._revision)
+
         self.timeline = [entry._replace(revision=self._revision) for entry in self.timeline]
         return database
 
@@ -163,6 +164,7 @@ class FolderTransaction(BufferedTransaction[Row]):
             )
         ):
             return
+
         self._searched.add(extent)
         edits = self._access.run(
             lambda: self._access.outside_edits().observe(
@@ -192,6 +194,7 @@ class FolderTransaction(BufferedTransaction[Row]):
             self._touched[key] = None
             self._tombstones[key] = known._replace(json=None)
             edits.log = [logged for logged in edits.log if Key(*logged[2:5]) != key]
+
         self._edited.update({**dict.fromkeys(edits.removed), **edits.restamped, **edits.rows})
         self._edits.append(edits)
 

@@ -246,6 +246,7 @@ class FolderWatch:
             if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
                 return False
             raise
+
         return True
 
     def _identity(self) -> tuple[int, int]:
@@ -278,12 +279,14 @@ class FolderWatch:
             self._paths.pop(event.wd, None)
             self._hears_index = self._hears_index and path != OWN
             return True
+
         if path == "" and event.name == OWN:  # it was removed, and is made anew
             self._hears_index = self._watch(OWN)
         if (
             path is None or path == OWN or not event.name
         ):  # of the folder itself, which the folder above it names
             return True
+
         folder, _, last = path.rpartition("/")
         if last == MANAGED:
             path = folder
@@ -318,6 +321,7 @@ class FolderWatch:
                 or names[-1][0] == "."
                 or not may_be_stray
             )
+
         place = extent_of(path)
         if mask & ISDIR and mask & CREATE:
             self._watch_below(path)

@@ -97,6 +97,7 @@ def _validate_review_versions(
             errors.append(invalid_value(f"{path}[{index}]", version, "duplicate version"))
         else:
             validate_as(dns1035_label, version, f"{path}[{index}]", errors)
+
     if not tolerance.unknown_versions and not set(versions) & set(REVIEW_VERSIONS):
         errors.append(
             invalid_value(

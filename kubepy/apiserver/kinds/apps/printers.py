@@ -61,6 +61,7 @@ def print_deployment(obj: Object, now: datetime) -> list[Cell]:
         selector = str(from_label_selector(spec.get("selector")))
     except SelectorError:
         selector = "<invalid>"
+
     return [
         obj["metadata"]["name"],
         f"{status.get('readyReplicas', 0)}/{spec.get('replicas', 0)}",

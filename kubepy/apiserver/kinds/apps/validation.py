@@ -258,6 +258,7 @@ def _deployment_spec(spec: Object, options: PodOptions) -> Errors:
                     "spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds"
                 )
             )
+
     return errors
 
 
@@ -387,6 +388,7 @@ def validate_stateful_set(stateful_set: Object, old: Object | None = None) -> li
         options = template_options(old)
         skips = bool(_validate_spec(old["spec"], options, tolerance))
         errors = _validate_spec(spec, options, tolerance._replace(skips_template=skips))
+
     immutable, old_immutable = (
         {field: value for field, value in each.items() if field not in MUTABLE}
         for each in (spec, old["spec"])

@@ -79,6 +79,7 @@ def _generate_selector(job: Object) -> None:
         "labels"
     ):  # as for every object that is read, these fill in what is missing
         job["metadata"]["labels"] = dict(metadata["labels"])
+
     selector = job["spec"].get("selector") or {}
     labels = {CONTROLLER_UID: uid_of(job), **(selector.get("matchLabels") or {})}
     job["spec"]["selector"] = {**selector, "matchLabels": labels}

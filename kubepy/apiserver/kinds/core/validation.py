@@ -81,6 +81,7 @@ def validate_config_map(config_map: Object) -> list[FieldError]:
             errors.append(
                 invalid_value(f"data[{key}]", key, "duplicate of key present in binaryData")
             )
+
     for key in sorted(binary):
         _validate_key(key, "binaryData", errors)
     size = sum(len(value.encode()) for value in data.values())

@@ -365,6 +365,7 @@ def _validate_peer(
             validate_label_selector(
                 peer[field], f"{path}.{field}", errors, allow_invalid_values=allow_invalid_values
             )
+
     if not fields:
         errors.append(required(path, "must specify a peer"))
     elif len(fields) > 1 and "ipBlock" in fields:
@@ -389,6 +390,7 @@ def validate_ip_address(obj: Object) -> list[FieldError]:
             invalid_value(f"{path}.{field}", value, detail)
             for detail in (path_segment(value) if value else ())
         ]
+
     return errors
 
 
@@ -445,6 +447,7 @@ def validate_service_cidr(service_cidr: Object, old: Object | None = None) -> li
             for index, (network, old_network) in enumerate(zip(networks, old_networks, strict=True))
             if network != old_network
         ]
+
     if (len(old_networks), len(networks)) != (1, 2):
         return [invalid_value(path, networks or None, IMMUTABLE)]
     errors = _validate_ranges(networks, path)

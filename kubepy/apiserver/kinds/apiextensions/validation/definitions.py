@@ -203,6 +203,7 @@ def _check_warning(warning: str, deprecated: bool) -> list[str]:
             f"must only contain printable UTF-8 characters; non-printable character found at "
             f"index {at}"
         )
+
     return complaints
 
 

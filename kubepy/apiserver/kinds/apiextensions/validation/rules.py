@@ -72,6 +72,7 @@ class _Validation:
             yield from self.walk(
                 others, place.below("additionalProperties", schema.get("maxProperties"))
             )
+
         for name, field in sorted((schema.get("properties") or {}).items()):
             below = place.below(f"properties[{name}]", schema.get("maxProperties") if others else 1)
             yield from self.walk(field, below._replace(is_root=bool(field.get(EMBEDDED))))
@@ -81,6 +82,7 @@ class _Validation:
             )
             below = place.below("items", schema.get("maxItems"))
             yield from self.walk(items, below._replace(uncorrelatable=within))
+
         for index, rule in enumerate(nested_list(schema, RULES)):
             yield from self._check(rule, schema, place, f"{place.path}.{RULES}[{index}]")
 

@@ -422,6 +422,7 @@ def unsupported_field(schema: Any) -> str:
         if schema:
             return "OpenAPIV3Schema 'items' must be a schema, but is an array"
         return ""
+
     if not isinstance(schema, dict):
         return ""
 

@@ -161,6 +161,7 @@ def _validate_completion_time(change: _Change) -> Errors:
             errors.append(invalid_value(path, completed, detail))
         if completed is None and complete:
             errors.append(required(path, "completionTime is required for Complete jobs"))
+
     are_both_set = started is not None and completed is not None
     ends_too_early = are_both_set and str(completed) < str(started)
     if change.changes("startTime", "completionTime") and ends_too_early:

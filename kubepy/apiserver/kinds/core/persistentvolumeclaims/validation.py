@@ -260,6 +260,7 @@ def validate_claim_status(claim: Object) -> list[FieldError]:
             errors.append(
                 not_supported("status.allocatedResourceStatuses", name, sorted(RESIZE_STATUSES))
             )
+
     for name, amount in sorted((status.get("allocatedResources") or {}).items()):
         if _validate_resource_key(name, "status.allocatedResources", errors):
             _validate_amount(amount, f"status.allocatedResources[{name}]", errors)

@@ -157,6 +157,7 @@ def _validate_classes(spec: Object, errors: Errors) -> None:
         errors.append(required(at, "an empty string is disallowed"))
     else:
         validate_as(dns1123_subdomain, name, at, errors)
+
     if spec.get("csi") is None:
         errors.append(
             required("spec.csi", "has to be specified when using volumeAttributesClassName")

@@ -42,6 +42,7 @@ def default_pod(pod: Object) -> None:
             resources = container.get("resources") or {}
             if resources.get("limits") is not None:  # in a pod only, never in a template
                 resources["requests"] = {**resources["limits"], **(resources.get("requests") or {})}
+
     if spec.get("resources") is not None:
         default_pod_resources(spec)
     if "enableServiceLinks" not in spec:
@@ -189,6 +190,7 @@ def default_pod_resources(spec: Object) -> None:
         for name, total in aggregate(spec, "limits").items():
             if name.startswith(HUGE_PAGES) and name not in requests:
                 limits.setdefault(name, str(total))
+
     if limits:
         for name, total in aggregate(spec, "requests").items():
             if name in ("cpu", "memory"):
@@ -196,6 +198,7 @@ def default_pod_resources(spec: Object) -> None:
         for name in limits:
             if name in ("cpu", "memory") or name.startswith(HUGE_PAGES):
                 requests.setdefault(name, limits[name])
+
     for field, amounts in (("limits", limits), ("requests", requests)):
         if amounts:
             resources[field] = amounts

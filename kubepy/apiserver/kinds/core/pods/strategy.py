@@ -56,6 +56,7 @@ class PodStrategy(Strategy):
                     "type": "PodScheduled",
                 }
             ]
+
         _merge_match_label_keys(obj)
 
     def prepare_for_update(self, obj: Object, old: Object) -> None:

@@ -21,6 +21,7 @@ def print_resource_quota(obj: Object, now: datetime) -> list[Cell]:
             limits.append(share)
         else:
             requests.append(share)
+
     return [
         obj["metadata"]["name"],
         ", ".join(requests),

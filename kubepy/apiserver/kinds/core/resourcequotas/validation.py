@@ -169,4 +169,5 @@ def quota_warnings(quota: Object) -> list[str]:
                 f"ResourceQuota {request} ({hard[request]}) should be less than {limit} "
                 f"({hard[limit]})"
             )
+
     return warnings

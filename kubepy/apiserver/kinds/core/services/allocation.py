@@ -182,6 +182,7 @@ def _family_errors(service: Object, old: Object | None) -> list[FieldError]:
             )
         else:
             spec["ipFamilies"] = [*nested_list(spec, "ipFamilies"), "IPv4"]
+
     return errors
 
 
@@ -291,6 +292,7 @@ def _allocate_node_ports(service: Object, old: Object | None, others: list[Objec
         allocates_for_balancer = spec.get("allocateLoadBalancerNodePorts") is not False
         if spec.get("type") == "NodePort" or allocates_for_balancer:
             _fill_in_ports(service, used)
+
     if needs_health_check(service) and not spec.get("healthCheckNodePort"):
         spec["healthCheckNodePort"] = _free_port(
             service, "health-check", used | set(_own_node_ports(spec))

@@ -121,6 +121,7 @@ def _validate_port(
         names.add(name)
     elif needs_name:
         errors.append(required(f"{path}.name"))
+
     number = port.get("port", 0)
     target = port.get("targetPort", 0)
     validate_as(port_number, number, f"{path}.port", errors)
@@ -140,6 +141,7 @@ def _validate_port_numbers(spec: Object, ports: list[Object], errors: Errors) ->
             for index, port in enumerate(ports)
             if port.get("nodePort")
         )
+
     node_ports = [(port.get("protocol", ""), port.get("nodePort", 0)) for port in ports]
     for index, (protocol, number) in enumerate(node_ports):
         if number and (protocol, number) in node_ports[:index]:
@@ -400,6 +402,7 @@ def _validate_families_kept(spec: Object, old_spec: Object, errors: Errors) -> N
             if family != old_family
         )
         return
+
     if len(old_families) > len(families) and not spec.get("clusterIPs"):
         errors.append(invalid_value(at, families, "primary ipFamily can not be unset"))
     if old_families and families and families[0] != old_families[0]:

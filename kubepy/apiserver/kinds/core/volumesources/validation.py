@@ -158,6 +158,7 @@ def _validate_quobyte(source: Object, path: str, errors: Errors) -> None:
             for pair in registry.split(",")
             if not re.fullmatch(r"(\[[^\]]*\]|[^:\[\]]*):[^:]*", pair)
         )
+
     validate_required(source, ("volume",), path, errors)
 
 

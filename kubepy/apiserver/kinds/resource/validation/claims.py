@@ -325,6 +325,7 @@ def _validate_constraint(
                 detail = "a fully qualified name must be a domain and a name separated by a slash"
                 errors.append(invalid_value(f"{path}.{field}", attribute, detail))
             return
+
     errors.append(required(path, ONE_ATTRIBUTE))
 
 
@@ -470,6 +471,7 @@ def _validate_device_status(
         errors.append(
             invalid_value(path, device_key(device), "must be an allocated device in the claim")
         )
+
     _validate_conditions(nested_list(device, "conditions"), f"{path}.conditions", errors)
     if device.get("data") is not None:
         validate_json_object(device["data"], f"{path}.data", errors)

@@ -266,6 +266,7 @@ def _validate_values(
         if values[index] < values[index - 1]:
             detail = "values must be sorted in ascending order"
             errors.append(invalid_value(f"{path}[{index}]", str(values[index]), detail))
+
     validate_items(values, 10, validate, path, errors, lambda value: str(value.value()))
     if len(values) > 10 or default not in values:
         errors.append(

@@ -93,6 +93,7 @@ def validate_containers(context: PodContext, path: str, errors: Errors) -> None:
         validate_lifecycle_and_probes(container, context.grace_period, at, errors)
         if "restartPolicy" in container or "restartPolicyRules" in container:
             _validate_restart_policy(container, at, errors)
+
     _validate_host_ports(containers, path, errors)
 
 
@@ -351,6 +352,7 @@ def _validate_probe(probe: Object, kind: str, path: str, errors: Errors) -> None
         errors.append(
             invalid_value(f"{path}.terminationGracePeriodSeconds", period, "must be greater than 0")
         )
+
     if kind == "readinessProbe":
         if period is not None:
             detail = "must not be set for readinessProbes"

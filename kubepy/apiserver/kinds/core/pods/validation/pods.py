@@ -258,4 +258,5 @@ def validate_ephemeral_containers_update(pod: Object, old: Object) -> list[Field
             difference = go_diff("core.EphemeralContainer", container, new[name])
             detail = f"existing ephemeral containers {quote(name)} may not be changed\n{difference}"
             errors.append(forbidden_field("spec.ephemeralContainers", detail))
+
     return errors

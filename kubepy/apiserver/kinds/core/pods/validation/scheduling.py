@@ -132,6 +132,7 @@ def _validate_pod_affinity(
             errors,
             allow_invalid_values=options.allow_invalid_selector_values,
         )
+
     for index, weighted in enumerate(affinity.get(PREFERRED) or ()):
         at = f"{path}.{PREFERRED}[{index}]"
         _validate_weight(weighted, f"{at}.weight", errors)

@@ -262,6 +262,7 @@ def _check_requested(name: str, container: Object) -> str:
         if is_requested:
             return ""
         return "must match one of the container's resource requests"
+
     claims = {
         "/".join(filter(None, (f"claim:{claim.get('name', '')}", claim.get("request"))))
         for claim in resources.get("claims") or ()
@@ -336,6 +337,7 @@ def _pod_level_changes(new: Object | None, old: Object | None) -> Iterator[Field
         if old_amounts.keys() - amounts.keys():
             detail = f"pod-level resource {field} cannot be removed"
             yield forbidden_field(f"spec.resources.{field}", detail)
+
     if not semantically_equal(_with_old_resources(new_resources, old_resources), old_resources):
         yield forbidden_field("spec", "only cpu and memory resources are mutable at pod-level")
 

@@ -250,6 +250,7 @@ def _validate_downward_file(item: Object, path: str, errors: Errors) -> None:
         validate_resource_selector(of_resource, f"{path}.resourceFieldRef", errors, volume=True)
     else:
         errors.append(required(path, "one of fieldRef and resourceFieldRef is required"))
+
     validate_file_mode(item.get("mode"), f"{path}.mode", errors)
 
 

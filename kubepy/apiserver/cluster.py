@@ -168,7 +168,7 @@ class LocalCluster:
             is_new = True
             FolderStore.initialize(folder, {})
             cluster = cls(_folder_store(folder, lock_timeout))
-        if create and (is_new or cluster.is_unfinished()):
+        if create and cluster.has_no_default_namespace() and (is_new or cluster.is_unfinished()):
             cluster.store.set_meta(UNFINISHED, "yes")
             cluster.bootstrap()
         return cluster
@@ -261,11 +261,16 @@ class LocalCluster:
     def is_bare(self) -> bool:
         """Tell whether the folder has nothing but settings so far."""
         try:
-            return (
-                self.store.get(Key("namespaces", "", "default")) is None
-                and not self.store.resources()
-            )
+            return self.has_no_default_namespace() and not self.store.resources()
         except FolderError:  # something is there, though it can't be read
+            return False
+
+    def has_no_default_namespace(self) -> bool:
+        """Tell whether the first of the objects that every cluster has is missing. A namespace that
+        cannot be read is there."""
+        try:
+            return self.store.get(Key("namespaces", "", "default")) is None
+        except FolderError:
             return False
 
     def bootstrap(self) -> None:

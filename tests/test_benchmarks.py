@@ -37,8 +37,26 @@ def test_every_row_of_the_short_form_is_recorded() -> None:
     assert set(recorded.get("full", ())) <= {row.name for row in ROWS}
 
 
-def test_row_that_is_a_third_worse_fails(tmp_path: Path) -> None:
-    assert Measurements(1.4, 1.5, 1.4).compared_with(1.0, tmp_path)[1] == ["work"]
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Return the list that the seconds of pauses between measurements are put down in."""
+    seconds: list[float] = []
+    monkeypatch.setattr("time.sleep", seconds.append)
+    return seconds
+
+
+def test_row_that_is_a_third_worse_fails(tmp_path: Path, pauses: list[float]) -> None:
+    measurements = Measurements(*[1.4, 1.5, 1.4] * (1 + len(benchmarks.PAUSES)))
+    assert measurements.compared_with(1.0, tmp_path) == ({"work": 1.4}, ["work"])
+    assert tuple(pauses) == benchmarks.PAUSES
+
+
+def test_row_worse_while_the_machine_is_busy_is_measured_after_a_pause(
+    tmp_path: Path, pauses: list[float]
+) -> None:
+    measurements = Measurements(1.6, 1.5, 1.6, 1.1)
+    assert measurements.compared_with(1.0, tmp_path) == ({"work": 1.1}, [])
+    assert pauses == [benchmarks.PAUSES[0]]
 
 
 def test_row_that_is_worse_by_chance_is_measured_again(tmp_path: Path) -> None:

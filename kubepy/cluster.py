@@ -39,6 +39,7 @@ from kubepy.cli.runtime.output import without_managers
 from kubepy.cli.watch import Event, changes_since
 from kubepy.controlplane import build_manager, manager_lock
 from kubepy.controlplane.furnishing import furnish
+from kubepy.controlplane.open import begin_cluster, make_cluster, open_cluster
 from kubepy.insight import stdin_of
 from kubepy.insight.why import Why
 from kubepy.lazy import lazy_imports
@@ -166,7 +167,7 @@ class Cluster:
     def open(cls, path: str | os.PathLike[str]) -> Self:
         """Open the cluster of a state folder. Raises NoClusterError, FolderError."""
         folder = os.path.abspath(path)
-        return cls(LocalCluster.open(folder), folder)
+        return cls(open_cluster(folder), folder)
 
     @classmethod
     @checked
@@ -194,8 +195,8 @@ class Cluster:
         if os.path.exists(os.path.join(folder, "kubepy.yaml")):
             raise FolderError(f"there is a cluster in {quote(folder)} already")
         _check_nodes(nodes)
-        LocalCluster.begin(folder, _settings(clock, seed, settings))
-        local = LocalCluster.open(folder, create=True)
+        begin_cluster(folder, _settings(clock, seed, settings))
+        local = open_cluster(folder, create=True)
         local.use_faults(local.settings.faults)
         furnish(local, nodes)
         local.finish()
@@ -491,7 +492,7 @@ class Cluster:
                 if not self._waiting:  # commands that wait go on with the one that they began with
                     self._local.close()
                 self._local = None  # unless it can be opened again
-                self._use(LocalCluster.open(self._folder))
+                self._use(open_cluster(self._folder))
             assert self._local is not None
             yield self._local
 
@@ -991,7 +992,7 @@ def _new_in_memory(nodes: int, settings: dict[str, Any]) -> LocalCluster:
         key = json.dumps([nodes, settings], sort_keys=True, default=str)
         template = _templates.get(key)
         if template is None:
-            template = LocalCluster.in_memory(settings)
+            template = make_cluster("memory:", settings)
             template.use_faults(template.settings.faults)
             furnish(template, nodes)
             if "clock" not in settings:

@@ -225,6 +225,38 @@ def largest_package(modules: list[Module]) -> Figure:
     return Figure("largest package's share of the code", share, 30, places, "%", strict=False)
 
 
+def operations_of_store(modules: list[Module]) -> Figure:
+    """Count the operations of the protocols in ``storage/store.py``: one with several signatures,
+    and one that a protocol takes over from another, count once."""
+    places = [
+        f"{module.name}:{node.lineno}: {protocol.name}.{node.name}"
+        for module in modules
+        if module.name == "kubepy/storage/store.py"
+        for protocol in module.tree.body
+        if isinstance(protocol, ast.ClassDef)
+        for node in protocol.body
+        if isinstance(node, Function)
+    ]
+    return Figure("operations of storage/store.py", len(places), 22, places, strict=False)
+
+
+STORES = re.compile(r"kubepy\.storage\.(folder|memory|etcd)\b")
+STORE_CLASSES = re.compile(r"\b(Folder|Memory|Etcd)Store\b")
+OPENING = "kubepy/controlplane/open.py"  # the one place that knows which stores there are
+
+
+def stores_named_above_storage(modules: list[Module]) -> Figure:
+    """Count the lines above storage that name a particular store."""
+    places = [
+        f"{module.name}:{number}: {line.strip()}"
+        for module in modules
+        if not module.name.startswith("kubepy/storage/") and module.name != OPENING
+        for number, line in enumerate(module.source.splitlines(), 1)
+        if STORES.search(line) or STORE_CLASSES.search(line)
+    ]
+    return Figure("stores named above storage", len(places), 0, places, strict=False)
+
+
 MEASURES = (
     relative_docstrings,
     repeated_class_names,
@@ -235,6 +267,8 @@ MEASURES = (
     branches_per_line,
     nested_conditional_expressions,
     largest_package,
+    operations_of_store,
+    stores_named_above_storage,
 )
 
 

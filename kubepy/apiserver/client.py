@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import datetime
-from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
@@ -54,16 +53,17 @@ from kubepy.storage import (
     CompactedError,
     ConflictError,
     Key,
-    ObjectStream,
     Problem,
     Snapshot,
     StorageError,
     is_disk_full,
 )
 from kubepy.storage.frozen import thawed
+from kubepy.storage.model import in_full
 
 if TYPE_CHECKING:
-    from kubepy.storage.interfaces import Store, Transaction
+    from kubepy.storage.store import Reads, Store, Transaction
+    from kubepy.storage.worktree import WorkTree
 
 with lazy_imports():
     from kubepy.apiserver import answers, authorization, implied, rehearsal, tokens
@@ -203,10 +203,14 @@ class Client:
     """The API of one cluster.
 
     :param ids: draws uids and generated names.
+    :param worktree: what the store has if it keeps its objects as files.
     """
 
-    def __init__(self, store: Store, server: Server, ids: Ids) -> None:
+    def __init__(
+        self, store: Store, server: Server, ids: Ids, worktree: WorkTree | None = None
+    ) -> None:
         self._store = store
+        self._worktree = worktree
         self._server = server
         self._session = Session()
         self._context = RequestContext(ADMINISTRATOR, drop, server.clock, ids)
@@ -297,9 +301,9 @@ class Client:
         def changed_since(mark: authorization.Mark) -> tuple[authorization.Mark, bool]:
             since, deletions = mark[0], self._store.meta(implied.DELETIONS)
             try:
-                newest, changes = self._store.logged_changes(since, scan=False)
+                newest, changes, _ = in_full(self._store.changes, since)
             except CompactedError:
-                return (self._store.revision(), deletions), True
+                return (self._store.revision, deletions), True
             kinds = (
                 implied.NAMESPACES,
                 *authorization.KINDS,
@@ -411,7 +415,7 @@ class Client:
             return iter(self._list(request).items)
 
         stream = self._store.stream(wanted.key, request.namespace or None)
-        self._warn_of(stream, request)
+        self._warn_of(stream.problems, request)
         if not label_selector and not field_selector:
             return stream.objects
         self._selected(wanted, request, [])  # raises for selectors that cannot be read
@@ -521,19 +525,26 @@ class Client:
         if resource.key == COMPONENT_STATUSES:
             return metrics.component_status(request.name)
         key = Key(resource.key, request.namespace, request.name)
-        if self._batch:
-            obj = self._batch.transaction.get(key)
-        else:
-            obj, problem = self._store.find(key)
-            if problem:
-                request.require_context().warn(self._store.describe(problem))
-
+        obj = self._read(request, key)
         if obj is None and key.resource in IMPLIED and (implied_objects := self._implied_objects()):
             obj = implied_objects.get(key, self._stored)
         if obj is None:
             raise errors.not_found(resource.key, request.name)
         [obj] = self._shown(resource, request, [obj])
         return scaling.read_scale(resource, obj) if request.subresource == "scale" else obj
+
+    def _read(self, request: Request, key: Key) -> Object | None:
+        """Return a stored object, and warn of one that counts as it last was."""
+        if self._batch or self._worktree is None:
+            return self._reads.get(key)
+        obj, problem = self._worktree.find(key)
+        self._warn_of([problem] if problem is not None else (), request)
+        return obj
+
+    @property
+    def _reads(self) -> Reads:
+        """What objects are read from: the batch that is open, else the store."""
+        return self._batch.transaction if self._batch else self._store
 
     def _list(self, request: Request) -> ObjectList:
         resource, request = self._resolve(request)
@@ -548,12 +559,13 @@ class Client:
         if resource.key in IMPLIED and (implied_objects := self._implied_objects()):
             missing = implied_objects.missing(resource.key, namespace, objects, self._stored)
             objects = with_implied(objects, missing)
-        self._warn_of(snapshot, request)
+        self._warn_of(snapshot.problems, request)
         return ObjectList(self._chosen(resource, request, objects), str(revision), problems)
 
-    def _warn_of(self, snapshot: Snapshot | ObjectStream, request: Request) -> None:
-        for problem in snapshot.problems:
-            request.require_context().warn(self._store.describe(problem))
+    def _warn_of(self, problems: Iterable[Problem], request: Request) -> None:
+        for problem in problems:
+            text = self._worktree.describe(problem) if self._worktree is not None else str(problem)
+            request.require_context().warn(text)
 
     def choose(self, request: Request, objects: Objects) -> ChosenObjects:
         """Return stored objects as a list or watch shows them: in the version of the request, and
@@ -582,10 +594,7 @@ class Client:
         return strategy.select(objects, selectors.label_selector, selectors.field_selector)
 
     def _snapshot(self, resource: str, namespace: str | None = None) -> Snapshot:
-        if self._batch is None:
-            return self._store.list(resource, namespace)
-        transaction = self._batch.transaction
-        return Snapshot(transaction.revision, transaction.list(resource, namespace))
+        return self._reads.list(resource, namespace)
 
     def _implied_objects(self) -> implied.ImpliedObjects | None:
         """Return the implied objects of the cluster, None for one that has all of its objects as
@@ -937,40 +946,38 @@ class Client:
     # --- changes ----------------------------------------------------------------------------------
 
     def changes(
-        self, since: int, *, reads: Iterable[Key] | None = None, looked_within: float = 0.0
+        self, since: int, *, reads: Iterable[Key] | None = None, max_age: float = 0.0
     ) -> tuple[int, Events]:
         """Return the newest revision, and the changes after another one; ``old`` is always None.
         Raises Expired.
 
         The clock is brought up to date as well.
 
-        :param reads: the stored objects that are to be read: see :meth:`Store.changes`.
-        :param looked_within: likewise.
+        :param reads: the stored objects that are to be read, where edits of other files may be left
+            for later.
+        :param max_age: how fresh files must be: see :mod:`kubepy.storage.worktree`.
         """
         if self._batch is None:
             self.take_over_time()
-        changes = self._read_changes(
-            self._batch.transaction.changes
-            if self._batch
-            else partial(self._store.changes, reads=reads, looked_within=looked_within),
-            since,
-        )
+            if self._worktree is not None:
+                self._worktree.look(max_age, keys=reads)
+        changes = self._read_changes(since)
         newest = max((change.revision for change in changes), default=since)
         return newest, [_event(change, None) for change in changes]
 
     def revision(self) -> int:
         """Return the newest revision."""
-        return self._batch.transaction.revision if self._batch else self._store.revision()
+        return self._reads.revision
 
     def is_quiet(self) -> bool:
         """Return whether it is known, at next to no cost, that nothing has changed for a moment."""
-        return self._store.is_quiet()
+        return self._worktree is not None and self._worktree.is_quiet()
 
-    def _read_changes(self, read: Callable[[int], Changes], since: int) -> Changes:
+    def _read_changes(self, since: int) -> Changes:
         """Read the changes after a revision; custom kinds are read anew after that of a
         definition."""
         try:
-            changes = read(since)
+            _, changes, _ = in_full(self._store.changes, since)
         except CompactedError:
             raise errors.Expired(f"too old resource version: {since} ({self.revision()})") from None
         if any(change.key.resource == CRDS for change in changes):
@@ -990,9 +997,7 @@ class Client:
         self._session.since = revision
 
     @contextmanager
-    def batch(
-        self, observed: Observed | None = None, *, looked_within: float = 0.0
-    ) -> Iterator[Batch]:
+    def batch(self, observed: Observed | None = None, *, max_age: float = 0.0) -> Iterator[Batch]:
         """Run all requests of this Client inside the block in one transaction; an exception undoes
         them all.
 
@@ -1001,14 +1006,12 @@ class Client:
 
         :param observed: returns an object as the caller last saw it. Changes from outside get their
             ``old`` from it, and are left out if the caller has seen that very version.
-        :param looked_within: see :meth:`Store.transaction`.
+        :param max_age: how fresh files must be: see :mod:`kubepy.storage.worktree`.
         """
         with ExitStack() as stack:
 
             def begin() -> Transaction:
-                return stack.enter_context(
-                    self._storage_transaction(refresh=True, looked_within=looked_within)
-                )
+                return stack.enter_context(self._storage_transaction(self._begin_fresh(max_age)))
 
             @contextmanager
             def suspend() -> Iterator[None]:
@@ -1043,9 +1046,7 @@ class Client:
         led to the version that the caller has seen."""
         if since >= transaction.revision:
             return []
-        events = [
-            _event(change, observed) for change in self._read_changes(transaction.changes, since)
-        ]
+        events = [_event(change, observed) for change in self._read_changes(since)]
         return [
             event
             for event in events
@@ -1119,22 +1120,26 @@ class Client:
         if any(events[index].key.resource == CRDS for index in range(first, len(events))):
             self.forget_custom_kinds()
 
+    def _begin_fresh(self, max_age: float) -> AbstractContextManager[Transaction]:
+        """Begin a transaction in which edits of all files are seen from the beginning."""
+        if self._worktree is None:
+            return self._store.transaction()
+        return self._worktree.fresh_transaction(max_age)
+
     @contextmanager
     def _storage_transaction(
-        self, *, refresh: bool = False, looked_within: float = 0.0
+        self, begun: AbstractContextManager[Transaction] | None = None
     ) -> Iterator[Transaction]:
         """Open a transaction of storage. A clock that is moved in the block is written with
         everything else, or stands where it stood. Raises Conflict.
 
-        :param refresh: edits of all files are seen when it begins, and not as their objects are
-            read.
+        :param begun: the transaction; None: one in which edits of files are seen as their objects
+            are read.
         """
         clock, is_moved = self._server.clock, False
         moved_from = clock.own
         try:
-            with self._store.transaction(
-                refresh=refresh, looked_within=looked_within
-            ) as transaction:
+            with begun or self._store.transaction() as transaction:
                 self.take_over_time()
                 moved_from = clock.own
                 try:
@@ -1142,7 +1147,8 @@ class Client:
                 finally:
                     is_moved = clock.own != moved_from
                 if clock.own is not None and is_moved:
-                    self._store.set_settings({"clock": format_exact_time(clock.own)})
+                    time = format_exact_time(clock.own)
+                    self._store.set_values(settings={"clock": time})
         except BaseException as error:
             if is_moved:
                 clock.own = moved_from

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from kubepy.api.clock import Clock, Ids, draw_seed
 from kubepy.api.errors import AlreadyExists, Forbidden, NotFound
@@ -21,18 +21,18 @@ from kubepy.apiserver.server import Server
 from kubepy.apiserver.settings import FULL, ClusterSettings, parse_settings
 from kubepy.apiserver.strategy import Strategy
 from kubepy.lazy import NamedTuple, lazy_imports
-from kubepy.storage import FolderError, Key, NoClusterError, Problem
-from kubepy.storage.folder.paths import encode, path_of
-from kubepy.storage.folder.store import FolderStore
+from kubepy.storage import Key, Problem, StorageError
 
 if TYPE_CHECKING:
-    from pathlib import Path  # three milliseconds that opening a cluster does not need
+    from collections.abc import Callable
 
     from kubepy.apiserver.fault_settings import FaultSettings
     from kubepy.apiserver.request import Warn
     from kubepy.klog import Logger
-    from kubepy.storage.interfaces import Store
-    from kubepy.storage.timeline import TimelineRecorder
+    from kubepy.storage.state import State
+    from kubepy.storage.store import Store
+    from kubepy.storage.timeline import TimelineEntry, TimelineRecorder
+    from kubepy.storage.worktree import WorkTree
 
 with lazy_imports():
     from kubepy.api.objects import rbac
@@ -40,8 +40,7 @@ with lazy_imports():
     from kubepy.api.values import goformat
     from kubepy.apiserver import bootstrap, edit_admission, unserved, views
     from kubepy.apiserver.requests import handwritten, other_objects
-    from kubepy.storage import links, memory, timeline
-    from kubepy.storage.folder import copying, shared
+    from kubepy.storage import links, manifests, timeline
 
 FAULTS_SEED = (
     "faults.seed"  # in the store's meta values: the seed of faults for which nobody has chosen one
@@ -99,25 +98,39 @@ class Claim(NamedTuple):
 
 
 class LocalCluster:
-    """An open store, whichever it is. Made by :meth:`open` from a state folder, or
-    by :meth:`in_memory`; everything is lazy, so that opening costs next to nothing."""
+    """An open store, whichever it is, made by :mod:`kubepy.controlplane.open`. Everything is lazy,
+    so that opening costs next to nothing.
 
-    def __init__(self, store: Store) -> None:
-        self.store = store  # outside this package only for fsck and the composition root
+    :param new_store: makes a store in memory that goes on from a state, for forks.
+    :ivar worktree: what the store has if it keeps its objects as files; None for others.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        new_store: Callable[[State], Store],
+        worktree: WorkTree | None = None,
+    ) -> None:
+        self.store = store
+        self.worktree = worktree
+        self._new_store = new_store
+        self._origin: State | None = None  # what this fork, and no other cluster, has opened
         self.keeps_timeline = False  # all of it, however long it gets
         self.claims: dict[Key, Claim] = {}  # of edits that were seen since the last look at them
         self._edits: dict[
             Key, edit_admission.EditedObject
         ] = {}  # that were seen, and that nobody has judged yet
-        store.connect(self._admit, self._removed, self._now, self._new_recorder, object_links)
+        store.connect(self._now, self._new_recorder, object_links)
+        if worktree is not None:
+            worktree.admit_edits(self._admit, self._removed)
         settings = parse_settings(store.settings())
         self.clock = Clock(settings.clock)
         self.ids = Ids(settings.seed, self.clock)
         self.scheme = Scheme(self._custom_resources)
         self._server = Server(self.scheme, self.clock, self._new_strategy, settings)
-        if isinstance(store, FolderStore):
-            self._server.network_refusal = store.network_refusal
-        self.client = self._own_client = Client(self.store, self._server, self.ids)
+        self.client = self._own_client = Client(self.store, self._server, self.ids, worktree)
+        if worktree is not None:
+            self._server.network_refusal = worktree.network_refusal
         self.controller_client = self.client
         self.logger: Logger | None = None  # of the work of the controllers (-v)
 
@@ -134,7 +147,8 @@ class LocalCluster:
 
     def apart(self) -> LocalCluster:
         """Return this open cluster for another thread: its clients share no batch with those of
-        others. Only the store of :meth:`open_shared` lets several threads in."""
+        others. Only a store that is shared lets several threads in
+        (``kubepy.controlplane.open.open_shared``)."""
         shared = self.share()
         shared.client = shared.controller_client = self.client.apart()
         shared._own_client = self._own_client.apart()
@@ -147,58 +161,6 @@ class LocalCluster:
         shared.client = self.client.with_context(self.client.context._replace(user=user, warn=warn))
         return shared
 
-    @classmethod
-    def open(
-        cls, folder: Path | str, *, create: bool = False, lock_timeout: float = 30.0
-    ) -> LocalCluster:
-        """Open a state folder.
-
-        :param create: make the cluster if there is none, around the files that are there, or only
-            settings written by hand. It is to be furnished with a node then, and :meth:`finished
-            <finish>`.
-
-        Raises NoClusterError, FolderError.
-        """
-        is_new = False
-        try:
-            cluster = cls(_folder_store(folder, lock_timeout))
-        except NoClusterError:
-            if not create:
-                raise
-            is_new = True
-            FolderStore.initialize(folder, {})
-            cluster = cls(_folder_store(folder, lock_timeout))
-        if create and cluster.has_no_default_namespace() and (is_new or cluster.is_unfinished()):
-            cluster.store.set_meta(UNFINISHED, "yes")
-            cluster.bootstrap()
-        return cluster
-
-    @classmethod
-    def open_shared(cls, folder: str, *, lock_timeout: float = 30.0) -> LocalCluster:
-        """Open a state folder for several threads (:meth:`apart`). Raises NoClusterError,
-        FolderError."""
-        store = shared.SharedFolderStore(folder, volatile=VOLATILE, lock_timeout=lock_timeout)
-        return cls(store)
-
-    @classmethod
-    def make(
-        cls, folder: Path | str, settings: dict[str, Any], *, lock_timeout: float = 30.0
-    ) -> LocalCluster:
-        """Make a cluster with these settings (``clock``, ``seed``) and its first objects. Raises
-        FolderError."""
-        FolderStore.initialize(folder, settings)
-        cluster = cls(_folder_store(folder, lock_timeout))
-        cluster.bootstrap()
-        return cluster
-
-    @classmethod
-    def in_memory(cls, settings: Mapping[str, Any] = NO_SETTINGS) -> LocalCluster:
-        """Make a cluster that is gone with its process, with its first objects. Raises FolderError
-        for settings that ``kubepy.yaml`` could not have."""
-        cluster = cls(memory.MemoryStore(settings, volatile=VOLATILE))
-        cluster.bootstrap()
-        return cluster
-
     def fork(
         self, settings: Mapping[str, Any] = NO_SETTINGS, *, is_prediction: bool = False
     ) -> LocalCluster:
@@ -210,10 +172,12 @@ class LocalCluster:
         :param is_prediction: admission webhooks are called as for a dry run, and all of the
             timeline is kept.
         """
-        store = self.store.fork()
+        state = self._newest_state()
+        store = self._new_store(state)
         if settings:
-            store.set_settings(settings)
-        fork = LocalCluster(store)
+            store.set_values(settings=settings)
+        fork = LocalCluster(store, self._new_store)
+        fork._origin = state if self.worktree is not None else None
         fork._server.silent = self._server.silent
         fork._server.network_refusal = self._server.network_refusal
         context = fork.client.context._replace(is_prediction=is_prediction)
@@ -221,48 +185,75 @@ class LocalCluster:
         fork.keeps_timeline = is_prediction or self.keeps_timeline
         return fork
 
-    @classmethod
-    def begin(cls, folder: Path | str, settings: Mapping[str, str | int]) -> None:
-        """Make a cluster, or go on with one that is not yet :meth:`finished <finish>`.
+    def release(self) -> None:
+        """Let go of the files that this fork has opened: neither it nor a fork of it can be read
+        any more. A fork of a fork has opened none."""
+        if self._origin is not None:
+            self._origin.close()
 
-        :param settings: for ``kubepy.yaml``; one that is there gets those that it lacks.
+    def _newest_state(self) -> State:
+        """Return everything as it is now, edits of files included."""
+        return self.worktree.newest_state() if self.worktree is not None else self.store.state()
 
-        Raises FolderError, also where ``kubepy.yaml`` says something else.
+    @property
+    def folder(self) -> str:
+        """The folder that keeps the objects as files, "" where none does."""
+        return self.worktree.folder if self.worktree is not None else ""
+
+    def recorded_state(self) -> State:
+        """Return everything at the newest revision, edits of files included as far as they can be
+        recorded: the state from which the change log goes on."""
+        self.look()
+        return self.store.state()
+
+    def look(self, max_age: float = 0.0) -> None:
+        """Record edits of files, where there are files. ``max_age``: see
+        :mod:`kubepy.storage.worktree`."""
+        if self.worktree is not None:
+            self.worktree.look(max_age)
+
+    def resources(self) -> list[str]:
+        """Return the resources of which there are objects, sorted."""
+        state = self._newest_state()
+        try:
+            return state.resources(self._now())
+        finally:
+            self._let_go(state)
+
+    def timeline(self, *, since: int | None = None, after: int = 0) -> list[TimelineEntry]:
+        """Return the entries of the timeline that are kept, in the order of the writes.
+
+        :param since: a time in microseconds; what comes before the last older entry, and that
+            entry, is left out.
+        :param after: leave out the writes up to this revision.
         """
-        path = os.path.join(folder, "kubepy.yaml")
-        if not os.path.exists(path):
-            FolderStore.initialize(folder, settings)
-        store = FolderStore(folder)
-        present = store.settings()
-        for name, value in settings.items():
-            if present.get(name, value) != value:
-                raise FolderError(f"kubepy.yaml: {name}: is {present[name]} already, not {value}")
-        if missing := {name: value for name, value in settings.items() if name not in present}:
-            store.set_settings(missing)
-        store.set_meta(UNFINISHED, "yes")
-        store.close()
+        keep = self._timeline_keep()
+        first = timeline.microseconds(self._now() - keep)
+        first = first if since is None else max(first, since)
+        state = self.recorded_state()
+        try:
+            return state.timeline_since(first, keep, after)
+        finally:
+            self._let_go(state)
 
-    def copy_to(self, folder: Path | str) -> None:
-        """Make an independent cluster in a new state folder that goes on from what is committed
-        here, as :meth:`fork` does; of a state folder every file is copied as it is. Raises
-        FolderError, LockTimeoutError."""
-        if isinstance(self.store, FolderStore):
-            self.store.copy_to(os.fspath(folder))
-        else:
-            copying.write_state(self.store.fork().state(), os.fspath(folder))
+    def _let_go(self, state: State) -> None:
+        """Close a state of this cluster's store that nothing needs any more. A state in memory
+        shares what it lies over with the store."""
+        if self.worktree is not None:
+            state.close()
 
     def is_unfinished(self) -> bool:
         """Tell whether the process that began to make this cluster died before it was done."""
         return self.is_bare() or self.store.meta(UNFINISHED) is not None
 
     def finish(self) -> None:
-        self.store.set_meta(UNFINISHED, None)
+        self.store.set_values({UNFINISHED: None})
 
     def is_bare(self) -> bool:
         """Tell whether the folder has nothing but settings so far."""
         try:
-            return self.has_no_default_namespace() and not self.store.resources()
-        except FolderError:  # something is there, though it can't be read
+            return self.has_no_default_namespace() and not self.resources()
+        except StorageError:  # something is there, though it can't be read
             return False
 
     def has_no_default_namespace(self) -> bool:
@@ -270,7 +261,7 @@ class LocalCluster:
         cannot be read is there."""
         try:
             return self.store.get(Key("namespaces", "", "default")) is None
-        except FolderError:
+        except StorageError:
             return False
 
     def bootstrap(self) -> None:
@@ -314,8 +305,8 @@ class LocalCluster:
                 kept = self.store.meta(FAULTS_SEED)
                 seed = int(kept) if kept else (drawn := draw_seed())
                 if not kept:
-                    with suppress(FolderError):  # a folder that nobody may write has no faults
-                        self.store.set_meta(FAULTS_SEED, str(seed))
+                    with suppress(StorageError):  # a folder that nobody may write has no faults
+                        self.store.set_values({FAULTS_SEED: str(seed)})
             faults = faults._replace(seed=seed)
 
         self._server.settings = self.settings._replace(faults=faults)
@@ -324,53 +315,49 @@ class LocalCluster:
             self.ids.seed = faults.seed
         return drawn
 
-    def problems(self, *, look: bool = True) -> list[Problem]:
-        """Return the files that cannot be objects, and those that nothing reads, by path. ``look``:
-        as for :meth:`Store.problems`."""
-        if not isinstance(self.store, FolderStore):
+    def problems(self, max_age: float = 0.0) -> list[Problem]:
+        """Return the files that cannot be objects, and those that nothing reads, by path.
+        ``max_age``: see :mod:`kubepy.storage.worktree`."""
+        worktree = self.worktree
+        if worktree is None:
             return []
         problems = [
-            unserved.with_place(self.scheme, problem) for problem in self.store.problems(look=look)
+            unserved.with_place(self.scheme, problem) for problem in worktree.problems(max_age)
         ]
-        return sorted(
-            [
-                *problems,
-                *(
-                    problem
-                    for folder in unserved.unserved_folders(self.store, self.scheme)
-                    for problem in folder.problems()
-                ),
-            ]
-        )
+        for folder in unserved.unserved_folders(worktree, self.scheme):
+            problems += folder.problems()
+        return sorted(problems)
 
     def known_problems(self) -> dict[str, str]:
         """Return the problems that are recorded, without a look at files that have none: by the
         path of a file, or of a folder that nothing reads, a line for a warning."""
-        store = self.store
-        if not isinstance(store, FolderStore):
+        worktree = self.worktree
+        if worktree is None:
             return {}
         lines = {
-            problem.path: store.describe(unserved.with_place(self.scheme, problem))
-            for problem in store.known_problems()
+            problem.path: worktree.describe(unserved.with_place(self.scheme, problem))
+            for problem in worktree.known_problems()
         }
-        resources = map(self.scheme.built_in, store.recorded_resources())
+        resources = map(self.scheme.built_in, worktree.recorded_resources())
         if any(resource is None or not resource.is_stored for resource in resources):
             lines |= {
-                folder.path: f"{store.folder}/{folder}"
-                for folder in unserved.unserved_folders(store, self.scheme)
+                folder.path: f"{worktree.folder}/{folder}"
+                for folder in unserved.unserved_folders(worktree, self.scheme)
             }
         return lines
 
     def problem_of(self, key: Key) -> str:
         """Return a line about the file because of which an object counts as it last was, "" where
         there is none."""
-        _, problem = self.store.find(key)
-        return self.store.describe(problem) if problem is not None else ""
+        if self.worktree is None:
+            return ""
+        _, problem = self.worktree.find(key)
+        return self.worktree.describe(problem) if problem is not None else ""
 
     def folders_without_namespace(self) -> list[Problem]:
         """Return the folders of objects whose namespace is missing, as a clone or a merge can leave
         them."""
-        if not self.store.folder:
+        if self.worktree is None:
             return []
         quote = goformat.quote
         listed = self.store.list("namespaces")
@@ -378,12 +365,13 @@ class LocalCluster:
         known = {namespace["metadata"]["name"] for namespace in listed.objects}
         missing = [
             name
-            for name in self.store.namespaces()
-            if name not in known and path_of(Key("namespaces", "", name)) not in unreadable
+            for name in self.worktree.namespaces()
+            if name not in known
+            and manifests.path_of(Key("namespaces", "", name)) not in unreadable
         ]
         return [
             Problem(
-                f"namespaces/{encode(name)}",
+                f"namespaces/{manifests.encode(name)}",
                 0,
                 f"holds objects, but there is no namespace {quote(name)}: run "
                 f"'kubepy create namespace {name}', bring its file back, or remove this folder",
@@ -411,7 +399,7 @@ class LocalCluster:
         """Keep an edit for admission to judge: of a known object, or the first file of one that no
         server has made."""
         is_manifest = not (obj.get("metadata") or {}).get("uid")
-        if (old is not None or is_manifest) and cast("FolderStore", self.store).knows_files():
+        if (old is not None or is_manifest) and self._files.knows_files():
             earlier = self._edits.get(key)
             edit = edit_admission.EditedObject(
                 earlier.old if earlier is not None else old, admitted
@@ -425,28 +413,33 @@ class LocalCluster:
         self._edits.clear()
         if not edits:
             return []
-        fork, folder = self.fork(), cast("FolderStore", self.store).folder
+        fork = self.fork()
+        lines: list[str] = []
         try:
-            return [
-                f"{os.path.join(folder, path_of(key))}: counts, though a server would have "
-                f"refused it: {refusal}"
-                for key, refusal in edit_admission.refusals(fork.store, fork.client, edits)
-            ]
+            for key, refusal in edit_admission.refusals(fork.store, fork.client, edits):
+                path = os.path.join(self.folder, manifests.path_of(key))
+                lines.append(f"{path}: counts, though a server would have refused it: {refusal}")
         finally:
-            if isinstance(fork.store, memory.MemoryStore):
-                fork.store.release()  # so that the index can be shortened, and closed
+            fork.release()  # so that the index can be shortened, and closed
+        return lines
 
     @cached_property
     def _others(self) -> other_objects.OtherObjects:
         """The objects by which edited files are checked: only a folder has such."""
-        store = cast("FolderStore", self.store)
-        return other_objects.OtherObjects(store.object_of_file, store.recorded, store.warn_of_file)
+        files = self._files
+        return other_objects.OtherObjects(files.object_of_file, files.recorded, files.warn_of_file)
+
+    @property
+    def _files(self) -> WorkTree:
+        """The work tree whose files were edited."""
+        assert self.worktree is not None
+        return self.worktree
 
     def _removed(self, key: Key, obj: Object, now: float) -> Object | None:
         return handwritten.removed(key, obj, now)
 
     def _new_recorder(self) -> TimelineRecorder:
-        keep = math.inf if self.keeps_timeline else self.settings.timeline.keep
+        keep = self._timeline_keep()
         lookers: list[views.Looker] = []
 
         def look(key: Key, old: Object | None, new: Object | None) -> Any:
@@ -457,6 +450,10 @@ class LocalCluster:
         return timeline.TimelineRecorder(
             ON_TIMELINE if keep else frozenset(), look, keep, self._edit_time
         )
+
+    def _timeline_keep(self) -> float:
+        """Return for how many seconds the timeline is kept."""
+        return math.inf if self.keeps_timeline else self.settings.timeline.keep
 
     def _edit_time(self) -> float:
         """Return the time by the settings as they are now, which this cluster may not have taken
@@ -472,10 +469,6 @@ class LocalCluster:
     def _custom_resources(self) -> Iterator[Resource]:
         for definition in self._own_client.list(CRDS).items:
             yield from customresources.resources_of(definition)
-
-
-def _folder_store(folder: Path | str, lock_timeout: float) -> FolderStore:
-    return FolderStore(folder, volatile=VOLATILE, lock_timeout=lock_timeout)
 
 
 def object_links() -> tuple[links.Lookup, ...]:

@@ -19,7 +19,7 @@ from kubepy.storage import Key
 
 if TYPE_CHECKING:
     from kubepy.apiserver.client import Client
-    from kubepy.storage.interfaces import Store, Transaction
+    from kubepy.storage.store import Store, Transaction
 
 BY_POLICY = (
     "denied request"  # in the words of every ValidatingAdmissionPolicy, whatever reason it gives
@@ -79,14 +79,14 @@ def _take_back(transaction: Transaction, key: Key, edit: EditedObject) -> None:
 
 def _forget_webhooks(transaction: Transaction) -> None:
     for resource in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS):
-        for configuration in transaction.list(resource):
+        for configuration in transaction.list(resource).objects:
             transaction.delete(Key(resource, "", configuration["metadata"]["name"]))
 
 
 def _forget_usage(transaction: Transaction) -> None:
     """Let the usage of all quotas be counted anew: the controller may have counted the edits
     already."""
-    for quota in transaction.list(QUOTAS):
+    for quota in transaction.list(QUOTAS).objects:
         metadata = quota["metadata"]
         uncounted = {name: value for name, value in quota.items() if name != "status"}
         transaction.update(Key(QUOTAS, metadata["namespace"], metadata["name"]), uncounted)

@@ -27,7 +27,7 @@ from kubepy.apiserver.settings import ClusterSettings
 from kubepy.storage import Key
 
 if TYPE_CHECKING:
-    from kubepy.storage.interfaces import Store
+    from kubepy.storage.store import Store
 
 NAMESPACES = "namespaces"
 DELETIONS = "implied.deletions"
@@ -109,7 +109,7 @@ class ImpliedObjects:
         deletions = self._deletions()
         count, _ = deletions.get("/".join(key), (0, ""))
         deletions["/".join(key)] = (count + 1, self._clock.timestamp())
-        self._store.set_meta(DELETIONS, json.dumps(deletions))
+        self._store.set_values({DELETIONS: json.dumps(deletions)})
 
     def restart(self) -> None:
         """Bring deleted roles and bindings back, as an API server does when it starts."""
@@ -120,7 +120,7 @@ class ImpliedObjects:
             if key.partition("/")[0] not in bootstrap.RBAC_KINDS
         }
         if kept != deletions:
-            self._store.set_meta(DELETIONS, json.dumps(kept))
+            self._store.set_values({DELETIONS: json.dumps(kept)})
 
 
 def is_active(namespace: Object) -> bool:

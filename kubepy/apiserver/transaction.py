@@ -10,11 +10,12 @@ from kubepy.api import errors
 from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.api.watch import WatchEvent
 from kubepy.storage import ConflictError, ExistsError, Key, MissingError
+from kubepy.storage.model import Objects
 
 if TYPE_CHECKING:
     from kubepy.api.types import Decoded
     from kubepy.apiserver.implied import ImpliedObjects
-    from kubepy.storage.interfaces import Store, Transaction
+    from kubepy.storage.store import Store, Transaction
 
 # The resources of which some objects are implied (``kubepy.apiserver.implied``).
 IMPLIED = frozenset(
@@ -91,7 +92,7 @@ class RequestTransaction:
     def get(self, key: Key) -> Object | None:
         obj = self._transaction.get(key)
         if obj is None and self._implied and key.resource in IMPLIED:
-            return self._implied.get(key, self._transaction.list)
+            return self._implied.get(key, self._stored)
         return obj
 
     def count_pods(self) -> int:
@@ -108,7 +109,7 @@ class RequestTransaction:
 
     def set_names_given(self, prefix: Key, number: int) -> None:
         if not self.dry_run:
-            self._store.set_meta(_meta_name(prefix), str(number))
+            self._store.set_values({_meta_name(prefix): str(number)})
 
     def require(self, key: Key) -> Object:
         """Return an object. Raises NotFound."""
@@ -117,14 +118,17 @@ class RequestTransaction:
             raise errors.not_found(key.resource, key.name)
         return obj
 
-    def list(self, resource: str, namespace: str | None = None) -> list[Object]:
+    def list(self, resource: str, namespace: str | None = None) -> Objects:
         """Return the objects of a resource key, of all namespaces or of one."""
-        stored = self._transaction.list(resource, namespace)
+        stored = self._stored(resource, namespace)
         if self._implied is None or resource not in IMPLIED:
             return stored
         return with_implied(
-            stored, self._implied.missing(resource, namespace, stored, self._transaction.list)
+            stored, self._implied.missing(resource, namespace, stored, self._stored)
         )
+
+    def _stored(self, resource: str, namespace: str | None = None) -> Objects:
+        return self._transaction.list(resource, namespace).objects
 
     def create(self, key: Key, obj: Object, *, is_plain: bool = False) -> Object:
         """Store a new object and return it. Raises AlreadyExists, in other words if that one is
@@ -207,7 +211,7 @@ class RequestTransaction:
         except MissingError:
             deleted = self.require(key)
         if implied:
-            implied.note_deletion(key, self._transaction.list)
+            implied.note_deletion(key, self._stored)
         self._note(WatchEvent(key, deleted, None))
         return deleted
 

@@ -13,9 +13,8 @@ from kubepy.api.scheme import Resource, Scheme
 from kubepy.lazy import NamedTuple
 from kubepy.quoting import quote
 from kubepy.storage import Key, Problem
-from kubepy.storage.folder.paths import folder_of, path_of
-from kubepy.storage.folder.scan import not_read
-from kubepy.storage.folder.store import FolderStore
+from kubepy.storage.manifests import folder_of, not_read, path_of
+from kubepy.storage.worktree import WorkTree
 
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 
@@ -37,16 +36,16 @@ class UnservedFolder(NamedTuple):
         return f"{self.path}: {self.reason} ({count})"
 
 
-def unserved_folders(store: FolderStore, scheme: Scheme) -> Iterator[UnservedFolder]:
+def unserved_folders(worktree: WorkTree, scheme: Scheme) -> Iterator[UnservedFolder]:
     """Yield the folders in which objects are recorded that no resource has, in order."""
-    for name in store.recorded_resources():
+    for name in worktree.recorded_resources():
         resource = scheme.built_in(name)
-        if (resource is not None and resource.is_stored) or store.is_recorded(
+        if (resource is not None and resource.is_stored) or worktree.is_recorded(
             Key(DEFINITIONS, "", name)
         ):
             continue
         by_namespace: dict[str, list[Object]] = {}
-        for obj in store.recorded(name):
+        for obj in worktree.recorded(name):
             by_namespace.setdefault(obj["metadata"].get("namespace") or "", []).append(obj)
         for namespace, objects in sorted(by_namespace.items()):
             files = [path_of(Key(name, namespace, obj["metadata"]["name"])) for obj in objects]

@@ -130,7 +130,7 @@ def _once(factory: Factory, options: ControllerOptions) -> None:
     while True:
         checkpoint = settled_checkpoint(cluster, options.quiet_for, of_this_version=not others_run)
         if checkpoint is not None and (others_run or not checkpoint.can_skip_waits()):
-            _warn_of_problems(factory, look=False)  # everything was looked at just now
+            _warn_of_problems(factory, math.inf)  # everything was looked at just now
             factory.notes.unscheduled_pods(factory.client)
             due = [
                 Due(entry.due, entry.reconciler, entry.key)
@@ -153,7 +153,7 @@ def _once(factory: Factory, options: ControllerOptions) -> None:
                 _report(factory, options, summary)
                 factory.driver.tell(summary)
                 _warn_of_problems(
-                    factory, look=False
+                    factory, math.inf
                 )  # the controllers have looked at everything when they were done
                 factory.notes.unscheduled_pods(factory.client)
                 _say_due(factory, summary.due, summary.failures)
@@ -240,7 +240,8 @@ def _watch(factory: Factory, options: ControllerOptions) -> None:
     factory.tells_problems = False
     with stop_signals() as received:
         manager = build_manager(cluster)
-        manager.poller.listen = cluster.store.wait_for_change
+        if cluster.worktree is not None:
+            manager.poller.listen = cluster.worktree.wait_for_change
         manager.poller.polled = files.look
         running.run_controllers(
             cluster, manager, lambda: bool(received), settled, failed, occupied=occupied
@@ -262,12 +263,13 @@ def _report(factory: Factory, options: ControllerOptions, summary: Summary) -> N
         say_failures(factory, summary)
 
 
-def _warn_of_problems(factory: Factory, *, look: bool = True) -> None:
+def _warn_of_problems(factory: Factory, max_age: float = 0.0) -> None:
     """Warn of files that cannot be objects, and are ignored; each once."""
-    cluster = factory.cluster
-    for problem in cluster.store.problems(look=look):
-        if "/" not in problem.path:  # beside the folders of objects
-            factory.warn(cluster.store.describe(problem))
+    worktree = factory.cluster.worktree
+    if worktree is not None:
+        for problem in worktree.problems(max_age):
+            if "/" not in problem.path:  # beside the folders of objects
+                factory.warn(worktree.describe(problem))
     factory.warn_of_files()
 
 

@@ -41,6 +41,7 @@ with lazy_imports():  # a completion needs none of these
     from kubepy.apiserver import cluster as clusters
     from kubepy.cli import plan_text, why
     from kubepy.controlplane import furnishing
+    from kubepy.controlplane import open as openings
     from kubepy.insight import plans as judgement
     from kubepy.insight import prediction as predictions
 
@@ -403,7 +404,7 @@ def cluster_of(factory: Factory) -> clusters.LocalCluster:
     """Return the cluster that is asked about; a new one in memory where the command would make
     one."""
     if factory.may_create and not factory.has_cluster:
-        return clusters.LocalCluster.in_memory()
+        return openings.make_cluster("memory:")
     options = factory.options = copy(factory.options)
     options.faults, options.v, options.vmodule = "", 0, ""  # they are for the fork
     return factory.cluster

@@ -9,7 +9,6 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from kubepy.api.clock import format_exact_time
-from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.settings import FULL, MINIMAL
 from kubepy.cli.clock import parse_moment
 from kubepy.cli.errors import CliError, SilentExit
@@ -18,6 +17,7 @@ from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, int_flag, string_flag
 from kubepy.cli.runtime.options import Options
 from kubepy.controlplane.furnishing import furnish
+from kubepy.controlplane.open import begin_cluster, copy_cluster, open_cluster
 from kubepy.quoting import printable, quote
 
 if TYPE_CHECKING:
@@ -100,12 +100,12 @@ def init(factory: Factory, options: InitOptions) -> None:
     if factory.open_cluster:
         raise CliError("there is a cluster already: this command line works on one that is open")
     if factory.has_cluster:
-        with closing(LocalCluster.open(factory.folder)) as cluster:
+        with closing(open_cluster(factory.folder)) as cluster:
             is_unfinished = cluster.is_unfinished()
         if not is_unfinished:
             raise CliError(f"there is a cluster in {quote(factory.folder)} already")
 
-    LocalCluster.begin(factory.folder, settings)
+    begin_cluster(factory.folder, settings)
     factory.adds_node = False
     factory.may_create = True  # also with $KUBEPY_MUST_EXIST
     names = furnish(
@@ -168,7 +168,7 @@ def fork(factory: Factory, options: ForkOptions) -> None:
             ValueError
         ):  # in another than the main thread, which a Python program may run a command in
             before = signal.signal(signal.SIGTERM, end)
-        cluster.copy_to(target)
+        copy_cluster(cluster, target)
     finally:
         if before is not None:
             signal.signal(signal.SIGTERM, before)
@@ -220,11 +220,11 @@ def fsck(factory: Factory, options: FsckOptions) -> None:
     factory.require_folder()
     factory.tells_problems = False
     if options.repair:
-        for line in factory.cluster.store.repair():
+        for line in factory.worktree.repair():
             factory.print(printable(line))
-    store = factory.folder_store
+    worktree = factory.worktree
     problems = [*factory.cluster.problems(), *factory.cluster.folders_without_namespace()]
-    manifests, others = store.other_files()
+    manifests, others = worktree.other_files()
     lines = [
         *map(str, problems),
         *(f"{path}: is not read: it is no object's file" for path in manifests),
@@ -233,7 +233,7 @@ def fsck(factory: Factory, options: FsckOptions) -> None:
         factory.print(printable(line))
     for path in others if options.v else ():
         factory.print(printable(f"{path}: is not read"))
-    disagreements = factory.cluster.store.check()
+    disagreements = worktree.check()
     for line in disagreements:
         factory.print(printable(line))
     if disagreements and not options.repair:

@@ -7,7 +7,7 @@ from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.options import Options
 from kubepy.quoting import printable
-from kubepy.storage.folder import origin
+from kubepy.storage import homes
 
 
 class TrustOptions(Options):
@@ -37,7 +37,7 @@ def trust(factory: Factory, options: TrustOptions) -> None:
         raise CliError("this cluster is in memory: it has no folder")
     factory.require_home()
     try:
-        for line in origin.trust(factory.home):
+        for line in homes.trust(factory.home):
             factory.print(printable(line))
     except OSError as error:
         raise CliError(f"{printable(error.filename or factory.home)}: {error.strerror}") from None

@@ -203,7 +203,7 @@ def build_manager(cluster: LocalCluster, among: Collection[str] = NAMES) -> Mana
 
     if cluster.settings.bootstrap == FULL and store.meta(RBAC_BOOTSTRAPPED) is None:
         cluster.start()
-        store.set_meta(RBAC_BOOTSTRAPPED, "yes")
+        store.set_values({RBAC_BOOTSTRAPPED: "yes"})
     if cluster.settings.faults is not None:
         cluster.use_faults(cluster.settings.faults)
     checkpoints = managers.CheckpointStore(

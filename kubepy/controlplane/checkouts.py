@@ -16,7 +16,6 @@ from kubepy.api.clock import format_exact_time
 from kubepy.api.meta import Object, uid_of
 from kubepy.controlplane import build_manager, manager_lock
 from kubepy.storage import FolderError, Key, LockTimeoutError
-from kubepy.storage.memory import MemoryStore
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import Claim, LocalCluster
@@ -51,8 +50,7 @@ def believe_checkouts(cluster: LocalCluster) -> bool:
             fork, {key: claim.as_filed for key, claim in claims.items()}
         )
     finally:
-        if isinstance(fork.store, MemoryStore):
-            fork.store.release()
+        fork.release()
 
     if not believed:
         return False

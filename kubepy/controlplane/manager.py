@@ -302,9 +302,9 @@ class Manager:
         """Return how many objects this run has changed so far, and how many keys are queued now."""
         return self._summary.touched(), len(self.queues)
 
-    def poll(self, looked_within: float = 0.0) -> None:
+    def poll(self, max_age: float = 0.0) -> None:
         """Read the changes of others: see :meth:`EventSource.poll`."""
-        self._source.poll(looked_within)
+        self._source.poll(max_age)
 
     def wait_for_work(self, seconds: float) -> float:
         """Wait until something has changed or is due, at most so long; return how long to wait next
@@ -326,7 +326,7 @@ class Manager:
         while not done() and not self._budget.is_spent():
             # a batch polls by itself when it begins
             if self._source.is_stale or not self.has_work():
-                self.poll(self.freshness.looked_within())
+                self.poll(self.freshness.max_age())
             if not self.has_work():
                 self._end_without_room()
                 return
@@ -386,8 +386,8 @@ class Manager:
         start = time.monotonic()
         self._syncing = None
         self._client.observe_from(self._source.revisions.read)
-        looked_within = max(LOOK_SECONDS, self.freshness.looked_within())
-        with self._client.batch(looked_within=looked_within) as batch:
+        max_age = max(LOOK_SECONDS, self.freshness.max_age())
+        with self._client.batch(max_age=max_age) as batch:
             patience = BATCH_SECONDS * (1 + BEGIN_SHARE * (time.monotonic() - start))
             self._observe_outside(batch)
             self._sync_keys(batch, start, patience)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from kubepy.controlplane import MANAGER_LOCK, manager_lock
 from kubepy.controlplane.manager import POLL_SECONDS
 from kubepy.storage import FolderError, LockTimeoutError
-from kubepy.storage.folder.gitindex import find_worktree
+from kubepy.storage.homes import find_worktree
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
@@ -45,7 +45,8 @@ def run_controllers(
     :param occupied: is called again and again while another process, which it gets, runs the
         controllers.
     """
-    cluster.store.watch_files()
+    if cluster.worktree is not None:
+        cluster.worktree.watch_files()
     while not stop():
         with manager_lock(cluster) as is_lost:
             if is_lost is None:
@@ -59,7 +60,7 @@ def run_controllers(
                 settled,
                 (FolderError, LockTimeoutError),
                 failed,
-                paused=lambda: is_git_at_work(cluster.store.folder),
+                paused=lambda: is_git_at_work(cluster.folder),
             )
 
 
@@ -91,9 +92,9 @@ class FileReporter:
             if self._told.get(path) != text:
                 self._warn(text)
         for path in self._told.keys() - problems.keys():
-            is_there = os.path.lexists(os.path.join(self._cluster.store.folder, path))
+            is_there = os.path.lexists(os.path.join(self._cluster.folder, path))
             self._say(
-                f"note: {self._cluster.store.folder}/{path}: is "
+                f"note: {self._cluster.folder}/{path}: is "
                 f"{'in order again' if is_there else 'gone'}"
             )
 

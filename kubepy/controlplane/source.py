@@ -63,7 +63,7 @@ class Freshness:
         """Trust no look up to now: somebody has edited a file since."""
         self._since = time.monotonic()
 
-    def looked_within(self) -> float:
+    def max_age(self) -> float:
         """Return how many seconds ago a look is recent enough; 0 (look again) when the run is no
         short one any more."""
         passed = time.monotonic() - self._since
@@ -133,19 +133,17 @@ class EventSource:
     def has_events(self) -> bool:
         return self.is_stale or bool(self._inbox)
 
-    def poll(self, looked_within: float = 0.0) -> None:
+    def poll(self, max_age: float = 0.0) -> None:
         """Put the changes since the last poll into the inbox, or find out that everything must be
         listed.
 
-        :param looked_within: no look for edits from outside where all files were looked at within
+        :param max_age: no look for edits from outside where all files were looked at within
             so many seconds.
         """
         try:
             if self.is_stale and not self.is_loaded:
                 raise Expired("nothing was listed yet")
-            revision, events = self._client.changes(
-                self.revisions.read, looked_within=looked_within
-            )
+            revision, events = self._client.changes(self.revisions.read, max_age=max_age)
         except Expired:
             self.is_stale = True
             # the next batch lists objects of a newer revision

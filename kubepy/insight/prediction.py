@@ -29,7 +29,6 @@ from kubepy.insight.timeline import read_timeline
 from kubepy.runtime.checkpoint import CHECKPOINT, CONTENTION, MEMORIES, Pending, latest
 from kubepy.runtime.contention import Contest, cycles_of, waits_of
 from kubepy.storage import Key
-from kubepy.storage.memory import MemoryStore
 
 DAY = 24 * 3600.0  # seconds
 # seconds after which a prediction is looked at for repetition, then after twice as many …
@@ -142,8 +141,7 @@ def predict(
 def release(fork: LocalCluster) -> None:
     """Let go of the folder that a fork lies over. Otherwise that stays open until the garbage
     collector has run."""
-    if isinstance(fork.store, MemoryStore):
-        fork.store.release()
+    fork.release()
 
 
 class Repetition:
@@ -289,6 +287,6 @@ def tried_again(fork: LocalCluster, end: datetime, done: Done | None) -> LocalCl
     attempt.client.on_write = fork.client.on_write
     work(attempt, max(tries), done, settled=False)
     work(attempt, end, done)
-    if attempt.store.timeline(after=fork.client.revision()):
+    if attempt.timeline(after=fork.client.revision()):
         return attempt
     return fork

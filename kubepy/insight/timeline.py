@@ -117,7 +117,7 @@ def read_timeline(
 
 def entries_of(fork: LocalCluster, since: int | None = None, after: int = 0) -> Entries:
     """Return the entries from a moment on, or after a revision, with times that never go back."""
-    entries = fork.store.timeline(since=since, after=after)
+    entries = fork.timeline(since=since, after=after)
     skew, at_once = (0.0, 0.0) if fork.clock.own is not None else (SKEW, EDIT_SECONDS)
     return list(edits_at_once(without_earlier_times(entries, fork.clock.now(), skew), at_once))
 
@@ -221,7 +221,7 @@ def views_before(cluster: LocalCluster, entries: Iterable[TimelineEntry]) -> Vie
             first[entry.key] = (
                 from_stored(entry.key.resource, entry.before) if entry.before is not None else None
             )
-    state = cluster.store.recorded_state()
+    state = cluster.recorded_state()
     present = {
         record.key: view(resource, record.object)
         for resource in VIEWS

@@ -25,7 +25,7 @@ from kubepy.storage import Key
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
     from kubepy.apiserver.settings import ClusterSettings
-    from kubepy.storage.interfaces import Store
+    from kubepy.storage.store import Store
 
 EVENTS, CONTENTION = "events", "contention"  # what is no reconciler's among the memories
 CHECKPOINT, MEMORIES = (
@@ -144,7 +144,7 @@ def load(store: Store) -> str | None:
 def save(store: Store, text: str) -> None:
     """Put the text of a checkpoint into a store, all of it in one transaction."""
     head, _, memories = text.partition("\n")
-    store.set_meta(CHECKPOINT, head, {MEMORIES: memories})
+    store.set_values({CHECKPOINT: head, MEMORIES: memories})
 
 
 def identity(reconcilers: Sequence[str], settings: ClusterSettings) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from kubepy.api.clock import Clock
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.server import ADMINISTRATOR
 from kubepy.apiserver.tokens import SigningKey
+from kubepy.controlplane.open import open_shared
 from kubepy.kubelet.heartbeats import RENEW_SECONDS, renew_leases
 from kubepy.server.backend import Backend
 from kubepy.server.controllers import ALL, ONLY_KUBELETS, WAITING, WRITTEN, ControllerProcess
@@ -82,8 +83,9 @@ class Application:
         self._heartbeats: asyncio.Task[None] | None = None
 
     def _open_cluster(self) -> LocalCluster:
-        cluster = LocalCluster.open_shared(self.folder)
-        cluster.store.set_warn(lambda text: self.log(f"Warning: {text}"))
+        cluster = open_shared(self.folder)
+        if cluster.worktree is not None:
+            cluster.worktree.set_warn(lambda text: self.log(f"Warning: {text}"))
         cluster.client.use_authorization(self.options.authorization)
         self.watch_cache.attach(cluster)
         if self.token:

@@ -20,8 +20,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from kubepy.storage import FolderError
-from kubepy.storage.folder import evidence, index, locks, origin
+from kubepy.storage import FolderError, homes
 
 CA, CA_KEY = "ca.crt", "ca.key"
 CERTIFICATE, CERTIFICATE_KEY = "apiserver.crt", "apiserver.key"
@@ -70,9 +69,9 @@ def load_keys(
 
     Raises FolderError, LockTimeoutError.
     """
-    index.make_own_folder(folder)
+    homes.make_own_folder(folder)
     files = KeyFolder(folder, say, {})
-    lock = locks.Lock(files.path(LOCK))
+    lock = homes.lock_of(folder, LOCK)
     lock.acquire(LOCK_SECONDS)  # another server may be starting
     try:
         ca_key, ca = files.certificate_authority()
@@ -97,9 +96,9 @@ def signing_key(folder: str, say: Callable[[str], None]) -> bytes:
     """
     if not folder:
         return pem_of_key(ec.generate_private_key(ec.SECP256R1()))
-    index.make_own_folder(folder)
+    homes.make_own_folder(folder)
     files = KeyFolder(folder, say, {})
-    lock = locks.Lock(files.path(LOCK))
+    lock = homes.lock_of(folder, LOCK)
     lock.acquire(LOCK_SECONDS)  # a server may be starting
     try:
         return pem_of_key(files.private_key(SIGNING_KEY))
@@ -122,12 +121,12 @@ class KeyFolder(NamedTuple):
         its keys."""
         missing = [name for name in self.contents if not os.path.lexists(self.path(name))]
         if missing and os.path.exists(os.path.join(self.folder, "kubepy.yaml")):
-            index.make_own_folder(self.folder)
+            homes.make_own_folder(self.folder)
             for name in missing:
                 self.write(name, self.contents[name])
 
     def path(self, name: str) -> str:
-        return os.path.join(self.folder, index.OWN, name)
+        return homes.own_path(self.folder, name)
 
     def read(self, name: str) -> bytes:
         """Return what a file holds; nothing if there is none, and it is no news that it is made.
@@ -143,7 +142,7 @@ class KeyFolder(NamedTuple):
             raise FolderError(f"{self.path(name)}: cannot be read: {error.strerror}") from error
 
         if is_public and name not in PUBLIC:
-            if evidence.has_modes(self.path(name)):
+            if homes.has_modes(self.path(name)):
                 self.say(f"{self.path(name)} could be read by other users: made anew")
                 return b""
             self.say(f"{self.path(name)} can be read by other users: its file system has no modes")
@@ -154,7 +153,7 @@ class KeyFolder(NamedTuple):
     def write(self, name: str, content: bytes) -> None:
         """Put a file in place at once, which only its owner may read. Raises FolderError."""
         try:
-            origin.write_content(self.folder, name, content)
+            homes.write_content(self.folder, name, content)
             self.contents[name] = content
         except OSError as error:
             raise FolderError(f"{self.path(name)}: cannot be written: {error.strerror}") from error
@@ -162,7 +161,7 @@ class KeyFolder(NamedTuple):
     def is_own(self, name: str) -> bool:
         """Return whether a file that was read holds what was written to it here; if not, say that
         it is made anew."""
-        is_own = origin.is_own_content(self.folder, name, self.contents[name])
+        is_own = homes.is_own_content(self.folder, name, self.contents[name])
         if not is_own:
             self.say(f"{self.path(name)} was not written by kubepy: made anew")
         return is_own
@@ -172,7 +171,7 @@ class KeyFolder(NamedTuple):
         made anew."""
         path = self.path(name)
         try:
-            if not os.lstat(path).st_mode & 0o077 or not evidence.has_modes(path):
+            if not os.lstat(path).st_mode & 0o077 or not homes.has_modes(path):
                 return False
         except FileNotFoundError:
             return False

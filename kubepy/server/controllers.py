@@ -19,6 +19,7 @@ from contextlib import closing, suppress
 
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import NAMES, OF_SERVER, build_manager
+from kubepy.controlplane.open import open_cluster
 from kubepy.controlplane.running import FileReporter, run_controllers
 from kubepy.controlplane.summary import Summary
 from kubepy.storage import NoClusterError, RemovedError, StorageError
@@ -146,7 +147,7 @@ def main(folder: str, verbosity: int, among: Sequence[str]) -> None:
 
     while not pipe.is_over():
         try:
-            with closing(LocalCluster.open(folder)) as cluster:
+            with closing(open_cluster(folder)) as cluster:
                 files = FileReporter(cluster, lambda text: say(f"Warning: {text}"), say)
 
                 def settled(

@@ -21,7 +21,8 @@ from kubepy.server.negotiation import TABLE, MediaType, encode, shown
 from kubepy.server.tables import ListResult, TableOptions
 from kubepy.server.watchcache import Encodings, ImpliedRecord
 from kubepy.storage import Key
-from kubepy.storage.memory import MemoryRecord, decode
+from kubepy.storage.model import decode
+from kubepy.storage.state import ObjectRecord
 
 with lazy_imports():
     from kubepy.api import protobuf
@@ -97,7 +98,7 @@ class View(NamedTuple):
 
 
 def select(
-    call: Call, view: View, encodings: Encodings, records: Sequence[MemoryRecord]
+    call: Call, view: View, encodings: Encodings, records: Sequence[ObjectRecord]
 ) -> list[bool]:
     """Tell of each object whether the selectors choose it. Raises Status."""
     if not view.has_selectors:
@@ -120,7 +121,7 @@ def select(
     return matches
 
 
-def _labeled(encodings: Encodings, record: MemoryRecord) -> Object:
+def _labeled(encodings: Encodings, record: ObjectRecord) -> Object:
     """Return an object with no more than its name and labels, which are kept: most selectors need
     nothing else."""
     key = record.key, record.revision, LABELS
@@ -140,7 +141,7 @@ def _labeled(encodings: Encodings, record: MemoryRecord) -> Object:
 
 
 def encode_records(
-    call: Call, view: View, encodings: Encodings, records: Sequence[MemoryRecord]
+    call: Call, view: View, encodings: Encodings, records: Sequence[ObjectRecord]
 ) -> list[bytes]:
     """Return objects as a watch event has them. Raises Status for a conversion that fails."""
     encoded: dict[int, bytes] = {}
@@ -169,7 +170,7 @@ def encode_records(
     return [encoded[index] for index in range(len(records))]
 
 
-def encode_deleted(call: Call, view: View, record: MemoryRecord, revision: int) -> bytes:
+def encode_deleted(call: Call, view: View, record: ObjectRecord, revision: int) -> bytes:
     """Return the last state of an object with the revision at which it went. Raises Status."""
     [obj] = call.client.choose(
         view.request._replace(options=None), [decode(record.json or "", revision)]

@@ -216,8 +216,8 @@ def _check_storage(call: Call | None) -> str:
     store = call.cluster.store
     try:
         store.settings()
-        if store.folder:
-            os.scandir(store.folder).close()
+        if folder := call.cluster.folder:
+            os.scandir(folder).close()
         store.get(Key("namespaces", "", "default"))
     except (StorageError, OSError) as error:
         return str(error)
@@ -228,7 +228,7 @@ def _check_room(call: Call | None) -> str:
     """Check that the cluster can be read, and that its disk has room for a write."""
     if problem := _check_storage(call):
         return problem
-    folder = call.cluster.store.folder if call is not None else ""
+    folder = call.cluster.folder if call is not None else ""
     if not folder:
         return ""
     disk = os.statvfs(folder)
@@ -339,7 +339,7 @@ def metrics(call: Call) -> str:
             _labels({"group": name.partition(".")[2], "resource": name.partition(".")[0]}),
             len(store.list(name).objects),
         )
-        for name in store.resources()
+        for name in call.cluster.resources()
     ]
     requests = call.application.requests.copy() if call.application is not None else {}
     answered = [

@@ -28,8 +28,8 @@ from kubepy.server.parameters import ListParameters
 from kubepy.server.tables import ListResult, TableOptions, list_meta
 from kubepy.server.watchcache import Encodings, WatchCache, records_in
 from kubepy.storage import Key
-from kubepy.storage.memory import MemoryRecord, decode
-from kubepy.storage.model import to_json
+from kubepy.storage.model import decode, to_json
+from kubepy.storage.state import ObjectRecord
 
 TOKEN_VERSION = "meta.k8s.io/v1"
 LATEST = -1  # the revision of a token that goes on with what is there now
@@ -51,7 +51,7 @@ class Page(NamedTuple):
     """What a list has: objects as they are stored, and where it goes on."""
 
     view: View
-    records: list[MemoryRecord]
+    records: list[ObjectRecord]
     resource_version: str
     continue_token: str = ""
     remaining_item_count: int | None = None
@@ -256,13 +256,13 @@ def read_page(call: Call, resource: Resource, media: MediaType, parameters: List
 
 def _cached_records(
     call: Call, view: View, cache: WatchCache, wanted: ListRange
-) -> tuple[list[MemoryRecord], int]:
+) -> tuple[list[ObjectRecord], int]:
     """Return the objects of a view from the cache, at the revision that is wanted."""
     key, namespace = view.resource.storage_key, view.namespace
     # A list that goes on is a snapshot, which its first chunk has looked at the files for.
     goes_on = bool(wanted.start) and wanted.exact is not None
-    current, problems = cache.refresh(
-        call.cluster.store, key, namespace, 0.0 if goes_on else time.monotonic()
+    current, problems = cache.look_in(
+        call.cluster, key, namespace, 0.0 if goes_on else time.monotonic()
     )
     current = max(current, call.client.revision()) if goes_on else current
     require_present(max(wanted.exact or 0, wanted.minimum), current)
@@ -284,7 +284,7 @@ def _cached_records(
     return alive, max(wanted.exact or 0, revision)
 
 
-def _stored_records(call: Call, view: View, wanted: ListRange) -> tuple[list[MemoryRecord], int]:
+def _stored_records(call: Call, view: View, wanted: ListRange) -> tuple[list[ObjectRecord], int]:
     """Return the objects of a view without a cache: there is no revision but the newest one."""
     request = Request("list", view.resource.gvr, view.namespace)
     listed = cast(
@@ -297,10 +297,10 @@ def _stored_records(call: Call, view: View, wanted: ListRange) -> tuple[list[Mem
     return [_record(view, obj) for obj in listed.items], revision
 
 
-def _record(view: View, obj: Object) -> MemoryRecord:
+def _record(view: View, obj: Object) -> ObjectRecord:
     metadata = obj["metadata"]
     key = Key(view.resource.storage_key, namespace_of(obj), name_of(obj))
-    return MemoryRecord(key, int(metadata.get("resourceVersion") or 0), to_json(obj))
+    return ObjectRecord(key, int(metadata.get("resourceVersion") or 0), to_json(obj))
 
 
 def _expired(wanted: ListRange) -> errors.Expired:
@@ -313,7 +313,7 @@ def _expired(wanted: ListRange) -> errors.Expired:
     return error
 
 
-def _from_start(records: list[MemoryRecord], view: View, start: str) -> list[MemoryRecord]:
+def _from_start(records: list[ObjectRecord], view: View, start: str) -> list[ObjectRecord]:
     """Return the objects, which are in order, from where a token goes on."""
     if not start:
         return records
@@ -327,13 +327,13 @@ def _from_start(records: list[MemoryRecord], view: View, start: str) -> list[Mem
 
 
 def _select(
-    call: Call, view: View, encodings: Encodings, records: list[MemoryRecord], limit: int
-) -> tuple[list[MemoryRecord], bool]:
+    call: Call, view: View, encodings: Encodings, records: list[ObjectRecord], limit: int
+) -> tuple[list[ObjectRecord], bool]:
     """Return the objects that the selectors choose, at most so many, and whether there is something
     after them."""
     if not view.has_selectors:
         return records[: limit or None], 0 < limit < len(records)
-    chosen: list[MemoryRecord] = []
+    chosen: list[ObjectRecord] = []
     for start in range(0, len(records), CHUNK):
         part = records[start : start + CHUNK]
         for index, (record, matches) in enumerate(

@@ -186,7 +186,7 @@ def has_more(before: WholeTimeline, since: str, revision: int, cluster: LocalClu
         for _, numbers in (course.numbers[-1] for course in before.timeline.courses)
     )
     return before.revision != revision and (
-        awaits_time or bool(cluster.store.timeline(after=before.revision))
+        awaits_time or bool(cluster.timeline(after=before.revision))
     )
 
 

@@ -43,7 +43,7 @@ from kubepy.server.messages import JSON, YAML, Call, HttpRequest, RequestInfo, S
 from kubepy.server.negotiation import STREAMED
 from kubepy.server.parameters import ListParameters, list_parameters
 from kubepy.server.watchcache import UNKNOWN, CachedEvent, Encodings, Touched, records_in
-from kubepy.storage.memory import MemoryRecord
+from kubepy.storage.state import ObjectRecord
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
@@ -151,7 +151,7 @@ def _begin(call: Call, asked: float, warnings: dict[str, None]) -> WatchStart:
     if initial is None:
         initial = parameters.resource_version in ("", "0")
     if parameters.resource_version == "":
-        revision, _ = cache.refresh(call.cluster.store, resource.storage_key, namespace, asked)
+        revision, _ = cache.look_in(call.cluster, resource.storage_key, namespace, asked)
     return WatchStart(view, parameters, initial, revision, _warning_headers(warnings))
 
 
@@ -277,7 +277,7 @@ class Channel:
         """Run a function in a thread of the backend."""
         return await self._watches.read(lambda cluster: function(self._new_call(cluster)))
 
-    async def encode_records(self, records: Sequence[MemoryRecord]) -> bytes:
+    async def encode_records(self, records: Sequence[ObjectRecord]) -> bytes:
         """Return objects as additions. Raises Status."""
         view, encodings = self.view, self._watches.cache.encodings
 
@@ -419,7 +419,7 @@ class Channel:
 class InitialEvents:
     """The objects of a view at one revision, as additions in pieces that their watchers share."""
 
-    def __init__(self, channel: Channel, records: list[MemoryRecord], revision: int) -> None:
+    def __init__(self, channel: Channel, records: list[ObjectRecord], revision: int) -> None:
         self.revision = revision
         self._channel = channel
         self._records = records
@@ -481,7 +481,7 @@ class Watcher:
         """Yield the initial events, where they are wanted. Raises Status."""
         start, cache = self._start, self._watches.cache
         if start.initial or start.parameters.resource_version == "":
-            current = await self._channel.run(lambda call: call.cluster.store.revision())
+            current = await self._channel.run(lambda call: call.cluster.store.revision)
             require_present(start.revision, current)
             await self._watches.require_revision(start.revision)
 

@@ -34,21 +34,20 @@ from kubepy.storage import (
     RemovedError,
     StorageError,
 )
-from kubepy.storage.memory import MemoryRecord, StoreState
 from kubepy.storage.model import (
     ADDED,
     DELETED,
+    Change,
     CommittedChanges,
     LogEntry,
-    LoggedChange,
     Object,
     to_json,
 )
 from kubepy.storage.sortedmap import SortedMap
+from kubepy.storage.state import ObjectRecord, State
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
-    from kubepy.storage.interfaces import Store
 
 COUNTER_SECONDS = (
     0.02  # how often the counter of revisions is read, for the commits of other processes
@@ -61,7 +60,7 @@ MAX_EVENTS = 10_000  # of one resource
 MAX_EVENT_BYTES = 16 << 20  # of one resource
 MIN_EVENTS = 16  # however large they are
 NAMESPACES = "namespaces"
-UNKNOWN = MemoryRecord(
+UNKNOWN = ObjectRecord(
     Key("", "", ""), 0, None
 )  # an object that was there, in a state that nobody knows any more
 
@@ -69,7 +68,7 @@ MAX_ENCODING_BYTES = 64 << 20  # of all objects
 
 EncodingKey = tuple[Key, int, object]  # the object, its revision, and its form
 Place = tuple[str, str]  # namespace and name
-Items = SortedMap[Place, MemoryRecord]
+Items = SortedMap[Place, ObjectRecord]
 Touched = frozenset[str]
 NO_ITEMS: Items = SortedMap()
 
@@ -83,11 +82,11 @@ class CachedEvent(NamedTuple):
 
     revision: int
     key: Key
-    old: MemoryRecord | None
-    new: MemoryRecord | None
+    old: ObjectRecord | None
+    new: ObjectRecord | None
 
 
-class ImpliedRecord(MemoryRecord):
+class ImpliedRecord(ObjectRecord):
     """An object that is there without being stored (``kubepy.apiserver.implied``)."""
 
     __slots__ = ()
@@ -172,7 +171,7 @@ class WatchCache:
         self._revision = -1  # the newest one
         self._is_loaded = False
         self._first = 0  # the revision at which the cache began
-        self._history: list[tuple[LogEntry, MemoryRecord | None]] = []  # the change log up to there
+        self._history: list[tuple[LogEntry, ObjectRecord | None]] = []  # the change log up to there
         self._history_floor = 0
         self._wanted = 0  # the revision that somebody waits for
         self._commits: list[CommittedChanges] = []
@@ -209,7 +208,7 @@ class WatchCache:
 
     def attach(self, cluster: LocalCluster) -> None:
         """Hear of the commits of a cluster at once."""
-        cluster.store.listen(self._take)
+        cluster.store.watch(self._take)
 
     def _take(self, commit: CommittedChanges) -> None:
         with self._changed:
@@ -231,19 +230,21 @@ class WatchCache:
     def _has(self, revision: int) -> bool:
         return self._is_loaded and revision <= self._revision
 
-    def refresh(
-        self, store: Store, resource: str, namespace: str, asked: float
+    def look_in(
+        self, cluster: LocalCluster, resource: str, namespace: str, asked: float
     ) -> tuple[int, tuple[Problem, ...]]:
-        """Do what :meth:`Store.refresh` does; requests that came before a look at the files began
-        share it.
+        """Do what :meth:`WorkTree.look_in` does; requests that came before a look at the files
+        began share it. Without files, return the newest revision.
 
         :param asked: the time at which the request came, by ``time.monotonic``; 0: any look will
             do.
         """
+        if cluster.worktree is None:
+            return cluster.store.revision, ()
         began, result = self._refreshes.get((resource, namespace), (0.0, (0, ())))
         if began <= asked:
             began = time.monotonic()
-            result = store.refresh(resource, namespace or None)
+            result = cluster.worktree.look_in(resource, namespace or None)
             self._refreshes[resource, namespace] = began, result
         return result
 
@@ -314,7 +315,7 @@ class WatchCache:
                     CachedEvent(entry.revision, key, None if key in new else UNKNOWN, record)
                 )
             elif entry.type == DELETED and key not in new:
-                old = MemoryRecord(key, entry.revision, entry.json)
+                old = ObjectRecord(key, entry.revision, entry.json)
                 events.append(CachedEvent(entry.revision, key, old, None))
             elif entry.type == DELETED:
                 new.discard(key)
@@ -347,7 +348,8 @@ class WatchCache:
                 if cluster is None:
                     cluster = self._open_cluster()
                     cluster.store.lock_timeout = 0.0  # watchers wait for this thread
-                    cluster.store.watch_files()
+                    if cluster.worktree is not None:
+                        cluster.worktree.watch_files()
                     self.attach(cluster)
                 if not self._is_loaded:
                     self._load(cluster)
@@ -362,7 +364,7 @@ class WatchCache:
                         + min(max(SCAN_SECONDS, SCAN_COST_RATIO * cost), MAX_SCAN_SECONDS)
                     )
                     self._remove_expired(cluster)
-                elif not cluster.store.is_quiet() and cluster.store.revision() != self._revision:
+                elif not _is_quiet(cluster) and cluster.store.revision != self._revision:
                     self._read_log(cluster, scan=False)
                 problem = ""
             except CompactedError:
@@ -389,7 +391,7 @@ class WatchCache:
     def _load(self, cluster: LocalCluster) -> None:
         """Begin with everything that is in the store, and tell watchers to list again. Raises
         StorageError."""
-        state = cluster.store.recorded_state()
+        state = cluster.recorded_state()
         resources: dict[str, ResourceCache] = {}
         for resource in state.tables:
             records = state.records(resource, None)
@@ -433,7 +435,7 @@ class WatchCache:
             if (
                 commit.base > self._revision
             ):  # others have committed before it, or files were edited
-                _, changes = cluster.store.logged_changes(self._revision, scan=False)
+                _, changes = cluster.store.changes(self._revision)
                 before = [change for change in changes if change.revision <= commit.base]
                 self._apply(cluster, before, commit.base)
             if commit.revision > self._revision:
@@ -441,7 +443,9 @@ class WatchCache:
 
     def _read_log(self, cluster: LocalCluster, *, scan: bool) -> None:
         """Take in what the change log has. Raises StorageError, CompactedError."""
-        revision, changes = cluster.store.logged_changes(self._revision, scan=scan)
+        if scan:
+            cluster.look()
+        revision, changes = cluster.store.changes(self._revision)
         self._apply_commits(cluster)
         if revision > self._revision:
             self._apply(
@@ -450,18 +454,18 @@ class WatchCache:
                 revision,
             )
 
-    def _apply(self, cluster: LocalCluster, changes: Iterable[LoggedChange], revision: int) -> None:
+    def _apply(self, cluster: LocalCluster, changes: Iterable[Change], revision: int) -> None:
         """Take in changes that lead to a revision."""
         events: dict[str, list[CachedEvent]] = {}
         with self._changed:
-            present: dict[Key, MemoryRecord | None] = {}
+            present: dict[Key, ObjectRecord | None] = {}
             for change in changes:
                 key = change.key
                 cache = self._resources.setdefault(key.resource, ResourceCache(self._first))
                 old = present[key] if key in present else cache.items.get((key.namespace, key.name))
                 new = None
                 if change.type != DELETED:
-                    new = MemoryRecord(key, change.revision, change.json, change.expires)
+                    new = ObjectRecord(key, change.revision, change.json, change.expires)
                     if change.expires is not None:
                         heapq.heappush(self._expiring, (change.expires, key))
                 present[key] = new
@@ -548,7 +552,12 @@ class WatchCache:
             heapq.heapify(self._expiring)
 
 
-def records_in(items: Items, namespace: str) -> list[MemoryRecord]:
+def _is_quiet(cluster: LocalCluster) -> bool:
+    """Return whether it is known, at next to no cost, that nothing has changed."""
+    return cluster.worktree is not None and cluster.worktree.is_quiet()
+
+
+def records_in(items: Items, namespace: str) -> list[ObjectRecord]:
     """Return the objects of a namespace, "" for all, in the order of lists."""
     if not namespace:
         return items.values()
@@ -560,7 +569,7 @@ def place_of(event: CachedEvent) -> Place:
     return event.key.namespace, event.key.name
 
 
-def _survivor(state: StoreState, entry: LogEntry) -> MemoryRecord | None:
+def _survivor(state: State, entry: LogEntry) -> ObjectRecord | None:
     """Return the object whose newest change an entry of the log is."""
     record = state.get(Key(*entry[2:5])) if entry.type != DELETED else None
     return record if record is not None and record.revision == entry.revision else None

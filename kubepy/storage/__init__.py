@@ -4,7 +4,9 @@ A store knows nothing of kinds: it sees a :class:`Key` and a dict. A ``Store`` r
 never waits; a ``Transaction`` changes many objects under a lock, and either all of them become
 visible or none.
 
-    interfaces  Store and Transaction: the protocol of every store
+    store       Store and Transaction: the protocol of every store
+    worktree    WorkTree: what only a store of files has
+    state       State: all that a store holds at one revision, as a value that never changes
     model       keys, snapshots, changes of the change log, files that cannot be objects
     errors      what a store raises
     transaction changes that are gathered until they are committed: the same in every store
@@ -31,10 +33,11 @@ from kubepy.storage.errors import (
     StorageError,
     is_disk_full,
 )
-from kubepy.storage.model import Change, Key, ObjectStream, Problem, Snapshot
+from kubepy.storage.model import Change, ChangesSince, Key, ObjectStream, Problem, Snapshot
 
 __all__ = [
     "Change",
+    "ChangesSince",
     "CompactedError",
     "ConflictError",
     "EditError",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from kubepy.lazy import NamedTuple
-from kubepy.storage.frozen import FrozenDict, thaw
+from kubepy.storage.frozen import FrozenDict, shared, thaw
 
 ADDED = "ADDED"
 MODIFIED = "MODIFIED"
@@ -103,46 +103,84 @@ class ObjectStream(NamedTuple):
     problems: tuple[Problem, ...] = ()
 
 
-class Change(NamedTuple):
-    """One entry of the change log.
+class Change:
+    """One entry of the change log. Its objects are decoded when they are first asked for.
 
     :ivar type: ADDED, MODIFIED or DELETED.
-    :ivar object: the state after the change, or for DELETED the last state.
-    :ivar former: a state before it that had other labels or owners, where there was one:
-        see :class:`LogEntry`.
-    """
-
-    revision: int
-    type: str
-    key: Key
-    object: Object
-    former: Object | None = None
-
-
-class LoggedChange(NamedTuple):
-    """A change with the object as text, for whoever keeps objects as a store does.
-
     :ivar json: the state after the change, or for DELETED the last state, without resourceVersion.
     :ivar expires: the time at which a volatile object is over; None for every other.
-    :ivar former: a state before that had other labels or owners, where there was one:
+    :ivar former_json: a state before it that had other labels or owners, where there was one:
         see :class:`LogEntry`.
     """
 
+    __slots__ = (
+        "_former",
+        "_object",
+        "expires",
+        "former_json",
+        "json",
+        "key",
+        "revision",
+        "type",
+    )
+
+    def __init__(
+        self,
+        revision: int,
+        type: str,
+        key: Key,
+        json: str,
+        expires: float | None = None,
+        former_json: str | None = None,
+    ) -> None:
+        self.revision = revision
+        self.type = type
+        self.key = key
+        self.json = json
+        self.expires = expires
+        self.former_json = former_json
+        self._object: Object | None = None
+        self._former: Object | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Change) and self._fields() == other._fields()
+
+    def __hash__(self) -> int:
+        return hash((self.revision, self.key))
+
+    def __repr__(self) -> str:
+        return f"Change{self._fields()}"
+
+    def _fields(self) -> tuple[object, ...]:
+        return self.revision, self.type, self.key, self.json, self.expires, self.former_json
+
+    @property
+    def object(self) -> Object:
+        """The object after the change, or its last state. Raises ValueError for a damaged text."""
+        if self._object is None:
+            self._object = decode(self.json, self.revision)
+        return self._object
+
+    @property
+    def former(self) -> Object | None:
+        """The state before that had other labels or owners, if there was one."""
+        if self._former is None and self.former_json is not None:
+            self._former = decode(self.former_json, self.revision - 1)
+        return self._former
+
+
+Changes = list[Change]
+
+
+class ChangesSince(NamedTuple):
+    """The part of a change log that leads from one revision to a later one.
+
+    :ivar revision: the revision that the changes lead to: that of the last of them, or a later one.
+    :ivar changes: oldest first; several changes of one object may have become one.
+    """
+
     revision: int
-    type: str
-    key: Key
-    json: str
-    expires: float | None = None
-    former: str | None = None
-
-    def decoded(self, decode: Callable[[str, int], Object]) -> Change:
-        """Return the change with its objects. ``decode``: makes the object of a JSON text and a
-        revision."""
-        former = decode(self.former, self.revision - 1) if self.former is not None else None
-        return Change(self.revision, self.type, self.key, decode(self.json, self.revision), former)
-
-
-LoggedChanges = list[LoggedChange]
+    changes: Changes
 
 
 class CommittedChanges(NamedTuple):
@@ -153,7 +191,7 @@ class CommittedChanges(NamedTuple):
 
     base: int
     revision: int
-    changes: list[LoggedChange]
+    changes: Changes
 
 
 class LogEntry(NamedTuple):
@@ -231,6 +269,14 @@ def former_state(before: str | None, after: str | None) -> str | None:
 _encoder = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False
 )
+
+
+def decode(text: str, revision: int) -> Object:
+    """Return the object of a JSON text with its resourceVersion. Raises ValueError, TypeError,
+    KeyError for a text that holds none."""
+    obj: Object = json.loads(text)
+    obj["metadata"]["resourceVersion"] = str(revision)
+    return shared(obj)
 
 
 def to_json(obj: Object) -> str:

@@ -19,16 +19,15 @@ from kubepy.storage.model import (
     CommittedChanges,
     Key,
     LogEntry,
-    LoggedChange,
     Object,
     Objects,
+    Snapshot,
     coalesce,
     has_moved,
     to_json,
 )
 from kubepy.storage.timeline import TimelineEntry, TimelineRecorder
 
-Changes = list[Change]
 LogEntries = list[LogEntry]
 TimelineEntries = list[TimelineEntry]
 Expiry = tuple[float, Key]  # the time at which an object is over, and its key
@@ -199,9 +198,13 @@ class BufferedTransaction(Generic[Stored]):
         entry = self._entry(key)
         return self._object(key, entry) if self._is_present(entry) else None
 
-    def list(self, resource: str, namespace: str | None = None) -> Objects:
+    def list(self, resource: str, namespace: str | None = None) -> Snapshot:
         """Return all objects of a resource (in one namespace, or None: everywhere), in key
         order."""
+        return Snapshot(self._revision, self._listed_objects(resource, namespace)[:])
+
+    def _listed_objects(self, resource: str, namespace: str | None) -> Objects:
+        """Return the objects of a list, which is made once for as long as none of them changes."""
         objects = self._lists.get((resource, namespace))
         if objects is None:
             if (resource, namespace) not in self._listed and (resource, None) not in self._listed:
@@ -221,7 +224,7 @@ class BufferedTransaction(Generic[Stored]):
             if resource not in self._volatile:
                 self._lists[resource, namespace] = objects
 
-        return objects[:]
+        return objects
 
     def read_ahead(self, keys: Collection[Key]) -> None:
         """Read objects together that will be asked for one by one."""
@@ -408,7 +411,7 @@ class BufferedTransaction(Generic[Stored]):
             entry = self._entry(key)
             text = entry.json if last is None else last
             assert text is not None
-            changes.append(LoggedChange(revision, change_type, key, text, entry.expires, former))
+            changes.append(Change(revision, change_type, key, text, entry.expires, former))
         return CommittedChanges(self._base, self._revision, changes)
 
 

@@ -21,7 +21,7 @@ from kubepy.cli.runtime.tables import Style, format_lines, lines
 from kubepy.cli.timeline_text import TimelineText
 from kubepy.insight.timeline import read_timeline
 from kubepy.storage import yaml
-from kubepy.storage.folder.paths import path_of
+from kubepy.storage.manifests import path_of
 from kubepy.storage.model import Key
 
 NOISE = ("managedFields", "resourceVersion", "uid", "creationTimestamp")
@@ -147,7 +147,7 @@ def diff_lines(cluster: LocalCluster, pair: ObjectPair) -> list[str]:
 def _objects(cluster: LocalCluster) -> dict[Key, Object]:
     return {
         Key(resource, namespace_of(obj), name_of(obj)): obj
-        for resource in cluster.store.resources()
+        for resource in cluster.resources()
         if resource not in UNSHOWN
         for obj in cluster.store.list(resource).objects
     }

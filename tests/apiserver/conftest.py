@@ -9,6 +9,8 @@ import pytest
 
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import LocalCluster
+from kubepy.controlplane.open import make_cluster
+from tests.stores import disagreements
 
 NOW = "2026-11-20T10:00:00Z"
 
@@ -16,9 +18,9 @@ NOW = "2026-11-20T10:00:00Z"
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
     """A cluster whose clock stands at NOW and whose UIDs repeat."""
-    made = LocalCluster.make(tmp_path / "state", {"clock": NOW, "seed": 1})
+    made = make_cluster(tmp_path / "state", {"clock": NOW, "seed": 1})
     yield made
-    assert made.store.check() == []
+    assert disagreements(made.store) == []
     made.close()
 
 

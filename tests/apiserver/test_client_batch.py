@@ -11,6 +11,7 @@ from kubepy.api.watch import WatchEvent
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import MERGE_PATCH, Patch
+from kubepy.controlplane.open import make_cluster, open_cluster
 from kubepy.storage import Key
 
 CM = "configmaps"
@@ -34,7 +35,7 @@ def shown(events: list[WatchEvent]) -> list[tuple[str, Any, Any]]:
 
 
 def test_requests_of_batch_become_visible_together(cluster: LocalCluster, tmp_path: Path) -> None:
-    other = LocalCluster.open(tmp_path / "state").client
+    other = open_cluster(tmp_path / "state").client
     with cluster.client.batch():
         cluster.client.create(CM, config_map("a"), namespace="default")
         cluster.client.create(CM, config_map("b"), namespace="default")
@@ -78,7 +79,7 @@ def test_drain_tells_batchs_own_writes_in_order(client: Client) -> None:
 def test_drain_tells_what_others_did_since_last_batch(
     cluster: LocalCluster, tmp_path: Path
 ) -> None:
-    client, other = cluster.client, LocalCluster.open(tmp_path / "state").client
+    client, other = cluster.client, open_cluster(tmp_path / "state").client
     client.observe_from(client.revision())
     other.create(CM, config_map("theirs", k="1"), namespace="default")
     client.create(CM, config_map("own", k="1"), namespace="default")
@@ -108,7 +109,7 @@ def test_drain_tells_what_others_did_since_last_batch(
 def test_object_replaced_by_another_is_deletion_and_addition(
     cluster: LocalCluster, tmp_path: Path
 ) -> None:
-    client, other = cluster.client, LocalCluster.open(tmp_path / "state").client
+    client, other = cluster.client, open_cluster(tmp_path / "state").client
     old = client.create(CM, config_map("a", k="old"), namespace="default")
     client.observe_from(client.revision())
     other.delete(CM, "a", namespace="default")
@@ -141,10 +142,10 @@ def test_changes_after_revision_are_told_with_revision_reached(client: Client) -
 
 def test_ids_repeat_with_seed_and_go_on_in_next_process(tmp_path: Path) -> None:
     def uids(folder: str, processes: int) -> list[str]:
-        LocalCluster.make(tmp_path / folder, {"seed": "s"}).close()
+        make_cluster(tmp_path / folder, {"seed": "s"}).close()
         found = []
         for _ in range(processes):
-            cluster = LocalCluster.open(tmp_path / folder)
+            cluster = open_cluster(tmp_path / folder)
             for _ in range(4 // processes):
                 made = cluster.client.create(
                     CM, {"metadata": {"generateName": "a-"}}, namespace="default"

@@ -9,6 +9,7 @@ import pytest
 from kubepy.api.errors import Status
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import LocalCluster
+from kubepy.controlplane.open import make_cluster, open_cluster
 from kubepy.storage import FolderError, NoClusterError
 
 
@@ -21,19 +22,19 @@ def write(tmp_path: Path, path: str, text: str) -> None:
 
 def test_opening_folder_without_cluster_makes_one_only_when_asked(tmp_path: Path) -> None:
     with pytest.raises(NoClusterError):
-        LocalCluster.open(tmp_path / "state")
+        open_cluster(tmp_path / "state")
     assert not (tmp_path / "state").exists()
-    cluster = LocalCluster.open(tmp_path / "state", create=True)
+    cluster = open_cluster(tmp_path / "state", create=True)
     assert cluster.client.get("namespaces", "default")["status"] == {"phase": "Active"}
-    again = LocalCluster.open(tmp_path / "state", create=True)
+    again = open_cluster(tmp_path / "state", create=True)
     assert again.client.revision() == cluster.client.revision()
 
 
 def test_clock_that_is_no_time_is_said_plainly(tmp_path: Path) -> None:
-    LocalCluster.open(tmp_path / "state", create=True).close()
+    open_cluster(tmp_path / "state", create=True).close()
     write(tmp_path, "kubepy.yaml", "formatVersion: 1\nclock: noon\n")
     with pytest.raises(FolderError, match=r"kubepy\.yaml: clock: 'noon' is not a time"):
-        LocalCluster.open(tmp_path / "state")
+        open_cluster(tmp_path / "state")
 
 
 def test_manifest_written_into_folder_becomes_complete_object(
@@ -104,7 +105,7 @@ def test_edit_of_file_keeps_what_makes_it_that_object(client: Client, tmp_path: 
 def test_file_that_cannot_be_its_object_is_problem(
     tmp_path: Path, path: str, text: str, why: str
 ) -> None:
-    cluster = LocalCluster.open(tmp_path / "state", create=True)
+    cluster = open_cluster(tmp_path / "state", create=True)
     write(tmp_path, path, text)
     [problem] = cluster.problems()
     assert problem.path == path
@@ -184,8 +185,8 @@ def test_settings_written_by_hand_become_whole_cluster_that_repeats(tmp_path: Pa
             "formatVersion: 1\nclock: 2026-01-01T00:00:00Z\nseed: 7\n"
         )
         with pytest.raises(Status):
-            LocalCluster.open(tmp_path / name).client.get("namespaces", "default")
-        cluster = LocalCluster.open(tmp_path / name, create=True)
+            open_cluster(tmp_path / name).client.get("namespaces", "default")
+        cluster = open_cluster(tmp_path / name, create=True)
         uids.append(cluster.client.get("namespaces", "default")["metadata"]["uid"])
         cluster.close()
     assert uids[0] == uids[1]
@@ -231,7 +232,7 @@ def test_kind_that_is_not_its_singular_name_is_known_in_two_cases(
 
 
 def test_seeded_uid_begins_with_milliseconds_of_own_time(tmp_path: Path) -> None:
-    cluster = LocalCluster.make(tmp_path / "state", {"clock": "2026-01-01T00:00:00Z", "seed": 7})
+    cluster = make_cluster(tmp_path / "state", {"clock": "2026-01-01T00:00:00Z", "seed": 7})
     made = cluster.client.create("configmaps", {"metadata": {"name": "a"}}, namespace="default")
     assert made["metadata"]["uid"].startswith("019b76da-a800-7000-8000-")
     cluster.close()

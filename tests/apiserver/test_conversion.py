@@ -13,7 +13,9 @@ from kubepy.api.scheme import GroupVersionResource
 from kubepy.apiserver.client import CRDS, Client
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import APPLY_PATCH, MERGE_PATCH, Patch, PatchOptions
+from kubepy.controlplane.open import make_cluster
 from tests.apiserver.webhook_server import Hook, configuration, rule, serving
+from tests.stores import disagreements
 
 Object = dict[str, Any]
 FOOS = "foos.example.com"
@@ -88,9 +90,9 @@ def hook() -> Iterator[Hook]:
 
 @pytest.fixture
 def cluster(hook: Hook, tmp_path: Path) -> Iterator[LocalCluster]:
-    made = LocalCluster.make(tmp_path / "state", {"webhooks": {"default/hook": hook.url}})
+    made = make_cluster(tmp_path / "state", {"webhooks": {"default/hook": hook.url}})
     yield made
-    assert made.store.check() == []
+    assert disagreements(made.store) == []
     made.close()
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kubepy.api.scheme import BUILT_IN
-from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.kinds import kind_of
 from kubepy.apiserver.settings import ADMISSION_PLUGINS, parse_settings
+from kubepy.controlplane.open import make_cluster
 from kubepy.storage import FolderError
 
 POD = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "web", "image": "nginx"}]}}
@@ -23,8 +23,8 @@ def test_plugins_that_can_be_disabled_are_those_of_kinds() -> None:
 
 
 def test_disabled_plugin_does_not_run_and_others_do() -> None:
-    cluster = LocalCluster.in_memory(
-        {"admission": {"disablePlugins": ["DefaultTolerationSeconds"]}}
+    cluster = make_cluster(
+        "memory:", {"admission": {"disablePlugins": ["DefaultTolerationSeconds"]}}
     )
     spec = cluster.client.create("pods", POD, namespace="default")["spec"]
     assert "tolerations" not in spec
@@ -33,7 +33,7 @@ def test_disabled_plugin_does_not_run_and_others_do() -> None:
 
 def test_pod_needs_no_service_account_without_the_plugin() -> None:
     settings = {"bootstrap": "full", "admission": {"disablePlugins": ["ServiceAccount"]}}
-    pod = LocalCluster.in_memory(settings).client.create("pods", POD, namespace="default")
+    pod = make_cluster("memory:", settings).client.create("pods", POD, namespace="default")
     assert "volumes" not in pod["spec"]
     assert "serviceAccountName" not in pod["spec"]
 

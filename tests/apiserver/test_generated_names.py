@@ -8,8 +8,8 @@ import pytest
 from kubepy.api.errors import Forbidden
 from kubepy.api.meta import Object, name_of
 from kubepy.apiserver.client import Client
-from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import CreateOptions
+from kubepy.controlplane.open import make_cluster
 
 SETTINGS = {"clock": "2026-01-01T00:00:00Z", "seed": 7}
 
@@ -33,11 +33,11 @@ def generated(
 
 @pytest.fixture
 def client() -> Client:
-    return LocalCluster.in_memory(SETTINGS).client
+    return make_cluster("memory:", SETTINGS).client
 
 
 def test_names_do_not_depend_on_other_writes(client: Client) -> None:
-    other = LocalCluster.in_memory(SETTINGS).client
+    other = make_cluster("memory:", SETTINGS).client
     names = []
     for number in range(3):
         other.create("configmaps", {"metadata": {"name": f"other-{number}"}}, namespace="default")
@@ -56,7 +56,7 @@ def test_name_of_deleted_object_is_not_given_again(client: Client) -> None:
 
 
 def test_dry_run_and_refused_request_use_no_name(client: Client) -> None:
-    fork = LocalCluster.in_memory(SETTINGS).client
+    fork = make_cluster("memory:", SETTINGS).client
     expected = [generated(fork) for _ in range(2)]
     assert generated(client, dry_run=True) == expected[0]
     assert generated(client) == expected[0]

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from kubepy.api.scheme import BUILT_IN, Resource
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.requests.handwritten import complete, removed
+from kubepy.controlplane.open import make_cluster
 from kubepy.storage import EditError, Key
 from kubepy.storage.model import to_json
 from tests.apiserver.conftest import NOW
@@ -156,7 +157,7 @@ HOW = st.sampled_from(("drop", "drop", "other", *WORDS))
 
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Key, Object]]:
-    cluster = LocalCluster.make(
+    cluster = make_cluster(
         tmp_path_factory.mktemp("originals") / "state", {"clock": NOW, "seed": 1}
     )
     found = [stored(cluster, manifest) for manifest in manifests()]

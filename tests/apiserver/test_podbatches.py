@@ -10,9 +10,9 @@ import pytest
 from kubepy.api.errors import Status
 from kubepy.api.meta import Object
 from kubepy.apiserver.client import Client
-from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import CreateOptions
 from kubepy.apiserver.requests import creation, podbatches
+from kubepy.controlplane.open import make_cluster
 from kubepy.storage import frozen
 
 NOW = "2026-11-20T10:00:00Z"
@@ -117,14 +117,14 @@ def outcomes(
         patch.setattr(podbatches, "create_alike", count)
         if not short:
             patch.setattr(podbatches, "memory_of", lambda scope: None)
-        cluster = LocalCluster.in_memory({"clock": NOW, "seed": 1})
+        cluster = make_cluster("memory:", {"clock": NOW, "seed": 1})
         warnings: list[str] = []
         client = cluster.client.with_warn(warnings.append)
         with client.batch():
             results = script(client)
     if expect_short is not None and short:
         assert any(stored is not None for stored in made) == expect_short
-    return [results, warnings, cluster.client.list("pods").items, cluster.store.revision()]
+    return [results, warnings, cluster.client.list("pods").items, cluster.store.revision]
 
 
 def assert_same(
@@ -309,7 +309,7 @@ def test_status_of_pod_that_batch_stored_is_not_decoded_as_a_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(frozen, "is_on", False)  # frozen objects are copied
-    cluster = LocalCluster.in_memory({"clock": NOW, "seed": 1})
+    cluster = make_cluster("memory:", {"clock": NOW, "seed": 1})
     with cluster.client.batch():
         made = creator(cluster.client)(pod({}, "a"))
         monkeypatch.setattr("kubepy.apiserver.requests.updating.decode_request", None)
@@ -324,7 +324,7 @@ def test_pods_of_one_template_share_what_they_have_in_common(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(frozen, "is_on", False)  # frozen objects are copied
-    cluster = LocalCluster.in_memory({"clock": NOW, "seed": 1})
+    cluster = make_cluster("memory:", {"clock": NOW, "seed": 1})
     with cluster.client.batch():
         first, second = (creator(cluster.client)(pod({}, node)) for node in "ab")
     assert first["spec"]["containers"] is second["spec"]["containers"]

@@ -22,9 +22,11 @@ from kubepy.api.types import table
 from kubepy.api.types.decoder import type_of
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import MERGE_PATCH, CreateOptions, Patch
+from kubepy.controlplane.open import make_cluster
 from tests.apiserver.conftest import NOW
 from tests.apiserver.random_objects import ANYTHING, TEXT, objects
 from tests.apiserver.test_stored_objects import manifests
+from tests.stores import disagreements
 
 Object = dict[str, Any]
 
@@ -39,9 +41,9 @@ TYPES = {
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    made = LocalCluster.make(tmp_path_factory.mktemp("random") / "state", {"clock": NOW, "seed": 1})
+    made = make_cluster(tmp_path_factory.mktemp("random") / "state", {"clock": NOW, "seed": 1})
     yield made
-    assert made.store.check() == []
+    assert disagreements(made.store) == []
     made.close()
 
 

@@ -13,10 +13,11 @@ import pytest
 from kubepy.api.errors import BadRequest, Forbidden, InternalError, Status
 from kubepy.apiserver.admission.webhooks import MUTATING, VALIDATING
 from kubepy.apiserver.client import Client
-from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import MERGE_PATCH, CreateOptions, DeleteOptions, Patch
+from kubepy.controlplane.open import make_cluster, open_cluster
 from kubepy.storage import LockTimeoutError
 from tests.apiserver.webhook_server import CA_BUNDLE, Hook, configuration, json_patch, rule, serving
+from tests.stores import disagreements
 
 Object = dict[str, Any]
 CALLING = 'Internal error occurred: failed calling webhook "hook.example.com": '
@@ -32,9 +33,9 @@ def hook() -> Iterator[Hook]:
 @pytest.fixture
 def client(hook: Hook, tmp_path: Path) -> Iterator[Client]:
     """A cluster in which the Service default/hook is the hook, on a clock that runs."""
-    cluster = LocalCluster.make(tmp_path / "state", {"webhooks": {"default/hook": hook.url}})
+    cluster = make_cluster(tmp_path / "state", {"webhooks": {"default/hook": hook.url}})
     yield cluster.client
-    assert cluster.store.check() == []
+    assert disagreements(cluster.store) == []
     cluster.close()
 
 
@@ -419,7 +420,7 @@ def test_service_that_is_not_mapped_has_no_endpoints(client: Client) -> None:
 def test_unreachable_mapped_service_is_refused_in_gos_words(
     client: Client, hook: Hook, tmp_path: Path
 ) -> None:
-    cluster = LocalCluster.make(
+    cluster = make_cluster(
         tmp_path / "other", {"webhooks": {"default/hook:443": "http://127.0.0.1:1"}}
     )
     validating(cluster.client)
@@ -446,7 +447,7 @@ def test_webhook_may_write_to_the_cluster_while_it_is_called(
     client: Client, hook: Hook, tmp_path: Path
 ) -> None:
     def respond(request: Object) -> Object:
-        beside = LocalCluster.open(tmp_path / "state", lock_timeout=2)
+        beside = open_cluster(tmp_path / "state", lock_timeout=2)
         beside.client.create("secrets", {"metadata": {"name": "by-hook"}}, namespace="default")
         beside.close()
         return {"allowed": True}
@@ -462,7 +463,7 @@ def test_webhook_may_write_to_the_cluster_while_a_batch_waits_for_it(
     client: Client, hook: Hook, tmp_path: Path
 ) -> None:
     def respond(request: Object) -> Object:
-        beside = LocalCluster.open(tmp_path / "state", lock_timeout=2)
+        beside = open_cluster(tmp_path / "state", lock_timeout=2)
         beside.client.get("secrets", "before", namespace="default")  # is committed by now
         beside.client.create("secrets", {"metadata": {"name": "by-hook"}}, namespace="default")
         beside.close()
@@ -489,7 +490,7 @@ def test_batch_that_cannot_go_on_after_a_webhook_ends_with_the_error(
     with ExitStack() as others:
 
         def respond(request: Object) -> Object:
-            beside = others.enter_context(closing(LocalCluster.open(tmp_path / "state")))
+            beside = others.enter_context(closing(open_cluster(tmp_path / "state")))
             others.enter_context(beside.store.transaction())
             return {"allowed": True}
 
@@ -519,7 +520,7 @@ def test_object_that_changes_meanwhile_is_reviewed_again(
 
     def respond(request: Object) -> Object:
         if len(hook.reviews) == 1:
-            beside = LocalCluster.open(tmp_path / "state")
+            beside = open_cluster(tmp_path / "state")
             beside.client.patch(
                 "configmaps", "c", Patch(MERGE_PATCH, {"data": {"b": "2"}}), namespace="default"
             )
@@ -795,7 +796,7 @@ def test_certificate_is_verified_with_ca_bundle(
     tmp_path: Path, certificate: str, fields: Object, problem: str
 ) -> None:
     with serving(certificate=certificate) as hook:
-        cluster = LocalCluster.make(tmp_path / "state", {"webhooks": {"default/hook": hook.url}})
+        cluster = make_cluster(tmp_path / "state", {"webhooks": {"default/hook": hook.url}})
         validating(
             cluster.client,
             clientConfig={"service": {"namespace": "default", "name": "hook"}, **fields},

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kubepy.apiserver.cluster import LocalCluster
+from kubepy.controlplane.open import copy_cluster, make_cluster, open_cluster
 from kubepy.storage import Key
 
 SIZES = (1_000, 10_000)
@@ -67,8 +68,8 @@ def fork_and_write(cluster: LocalCluster) -> None:
 
 
 def open_and_copy(state: Path, copy: Path) -> None:
-    cluster = LocalCluster.open(state)
-    cluster.copy_to(copy)
+    cluster = open_cluster(state)
+    copy_cluster(cluster, copy)
     cluster.close()
 
 
@@ -88,7 +89,7 @@ def compare_with_cp(state: Path, base: Path) -> float:
 def measure(size: int, limit: float, base: Path) -> list[bool]:
     """Measure forks of a cluster of so many pods; return what holds."""
     state = base / f"state-{size}"
-    cluster = LocalCluster.make(state, {})
+    cluster = make_cluster(state, {})
     fill(cluster, size)
     in_memory = cluster.fork()
     in_memory.client.list("pods")
@@ -115,8 +116,10 @@ def measure(size: int, limit: float, base: Path) -> list[bool]:
 
 
 def main() -> int:
-    LocalCluster.in_memory()  # what is imported at first use
-    holds = [report("fresh cluster in memory", median(LocalCluster.in_memory), FRESH_LIMIT)]
+    make_cluster("memory:")  # what is imported at first use
+    holds = [
+        report("fresh cluster in memory", median(lambda: make_cluster("memory:")), FRESH_LIMIT)
+    ]
     with tempfile.TemporaryDirectory() as name:
         base = Path(name)
         for number, size in enumerate(SIZES):

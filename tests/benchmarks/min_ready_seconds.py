@@ -14,8 +14,8 @@ from copy import deepcopy
 from datetime import timedelta
 from pathlib import Path
 
-from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import build_manager
+from kubepy.controlplane.open import make_cluster
 
 LIMIT = 1.3
 RUNS = 3
@@ -47,7 +47,7 @@ def daemon_set(min_ready_seconds: int) -> dict:
 
 def roll_out(folder: Path, nodes: int, min_ready_seconds: int) -> float:
     """Return the CPU seconds of the rollout of a second template."""
-    cluster = LocalCluster.make(folder, {"clock": "2026-01-01T00:00:00Z", "seed": 1})
+    cluster = make_cluster(folder, {"clock": "2026-01-01T00:00:00Z", "seed": 1})
     client = cluster.client
     for number in range(nodes):
         client.create(

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from kubepy.apiserver.cluster import LocalCluster
+from kubepy.controlplane.open import copy_cluster, make_cluster, open_cluster
 from kubepy.storage import yaml
 
 PODS = 1_000
@@ -259,7 +259,7 @@ def report(what: str, value: float, limit: float, unit: str = "s") -> bool:
 
 
 def fill(state: Path, pods: int, config_maps: int) -> None:
-    cluster = LocalCluster.make(state, {"seed": 1})
+    cluster = make_cluster(state, {"seed": 1})
     with cluster.client.joined():
         for number in range(pods):
             spec = {"containers": [{"name": "main", "image": "nginx:1.27"}]}
@@ -371,8 +371,8 @@ def main() -> int:
         holds = measure_start(base / "pods")
         measure_requests(base / "pods")
         fill(base / "maps", 0, CONFIG_MAPS)
-        maps = LocalCluster.open(base / "maps")
-        maps.copy_to(base / "more")  # with its index: `cp -r` would have each file read again
+        maps = open_cluster(base / "maps")
+        copy_cluster(maps, base / "more")  # with its index: `cp -r` would have each file read again
         maps.close()
         for state, what, watchers, limit in (
             (base / "maps", "parse", PARSERS, PARSERS_LIMIT),

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import build_manager
+from kubepy.controlplane.open import make_cluster
 
 LIMIT = 60.0
 DAYS = 7
@@ -97,8 +98,8 @@ def report(where: str, cluster: LocalCluster, days: float) -> float:
 def main() -> int:
     days = float(sys.argv[1]) if len(sys.argv) > 1 else DAYS
     with tempfile.TemporaryDirectory() as folder:
-        on_disk = report("in a folder", LocalCluster.make(Path(folder, "state"), SETTINGS), days)
-    in_memory = report("in memory  ", LocalCluster.in_memory(SETTINGS), days)
+        on_disk = report("in a folder", make_cluster(Path(folder, "state"), SETTINGS), days)
+    in_memory = report("in memory  ", make_cluster("memory:", SETTINGS), days)
     print(f"limit {LIMIT * days / DAYS:.2f}")
     return 0 if max(on_disk, in_memory) <= LIMIT * days / DAYS else 1
 

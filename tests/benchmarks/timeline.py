@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from kubepy import Cluster
-from kubepy.apiserver.cluster import LocalCluster
+from kubepy.controlplane.open import open_cluster
 from kubepy.insight.timeline import read_timeline
 
 COST_LIMIT = 1.05  # times the reconcile without a timeline
@@ -53,7 +53,7 @@ def roll_out(folder: str, nodes: int, keep: str) -> float:
 def read(folder: str, nodes: int) -> float:
     """Return the CPU seconds that a process takes to read the timeline of a cluster which it has
     just opened."""
-    cluster = LocalCluster.open(folder)
+    cluster = open_cluster(folder)
     gc.collect()
     start = time.process_time()
     timeline = read_timeline(cluster)

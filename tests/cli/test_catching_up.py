@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import MANAGER_LOCK, manager_lock
+from kubepy.controlplane.open import open_cluster
 from kubepy.storage import FolderError
 from kubepy.storage.folder import locks, reader
 from tests.cli.conftest import Kubepy, run
@@ -253,7 +253,7 @@ def test_watch_shows_what_controllers_do_meanwhile(web: Kubepy) -> None:
 
 
 def test_controller_watch_waits_for_burst_of_other_command(web: Kubepy, folder: Path) -> None:
-    cluster = LocalCluster.open(folder / "state")
+    cluster = open_cluster(folder / "state")
     script = "from kubepy.cli.program import run; run()"
     with manager_lock(cluster) as is_lost:
         assert is_lost is not None

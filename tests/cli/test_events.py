@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from kubepy.api.clock import parse_time
-from kubepy.apiserver.cluster import LocalCluster
 from kubepy.cli.describers.writer import event_age
 from kubepy.cli.events import event_time
+from kubepy.controlplane.open import open_cluster
 from tests.cli.conftest import Done, Kubepy
 
 NOW = datetime(2026, 11, 20, 10, 10, tzinfo=UTC)
@@ -19,7 +19,7 @@ NOW = datetime(2026, 11, 20, 10, 10, tzinfo=UTC)
 @pytest.fixture
 def eventful(kubepy: Kubepy, folder: Path) -> Kubepy:
     """Two pods, one of them with warnings."""
-    cluster = LocalCluster.open(folder / "state")
+    cluster = open_cluster(folder / "state")
     happened = (
         ("b", "Pod", "Normal", 1),
         ("a", "Pod", "Warning", 2),
@@ -134,7 +134,7 @@ def test_age_and_time_of_events() -> None:
 def test_describe_shows_events_without_last_time_first(kubepy: Kubepy, folder: Path) -> None:
     """Describe a pod with events of the scheduler, whose times are in another field: they come
     first, as in kubectl."""
-    cluster = LocalCluster.open(folder / "state")
+    cluster = open_cluster(folder / "state")
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     uid = cluster.client.create("pods", pod, namespace="default")["metadata"]["uid"]
     about = {"kind": "Pod", "apiVersion": "v1", "name": "p", "namespace": "default", "uid": uid}

@@ -14,6 +14,7 @@ from kubepy.storage.folder import compare
 from kubepy.storage.folder import settings as folder_settings
 from kubepy.storage.folder.store import FolderStore
 from tests.cli.conftest import Done, Kubepy, run
+from tests.stores import fork_of
 
 DEPLOYMENT = """\
 apiVersion: apps/v1
@@ -205,7 +206,7 @@ for number in range(100000):
             key = Key("configmaps", "default", name)
             obj = {"metadata": {"name": name, "namespace": "default"}, "data": {"n": number}}
             (transaction.update if transaction.get(key) else transaction.create)(key, obj)
-        store.set_settings({"seed": number})
+        store.set_values(settings={"seed": number})
     print(number, flush=True)
 """
 
@@ -224,7 +225,7 @@ def test_forks_beside_a_writer_are_of_one_moment(folder: Path) -> None:
         assert writer.stdout.readline() == "0\n"
         store = FolderStore(folder / "state")
         for number in range(8):
-            fork = store.fork()
+            fork = fork_of(store)
             store.copy_to(str(folder / f"copy-{number}"))
             copy = FolderStore(folder / f"copy-{number}")
             for each in (fork, copy):

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import build_manager, manager_lock
+from kubepy.controlplane.open import open_cluster
 from kubepy.storage import FolderError, LockTimeoutError
 from tests.cli.conftest import Kubepy, run
 from tests.copies import copy_with_index
@@ -241,7 +241,7 @@ def watching(folder: Path) -> Iterator[None]:
     stopped, failures = threading.Event(), []
 
     def work() -> None:
-        cluster = LocalCluster.open(folder / "state")
+        cluster = open_cluster(folder / "state")
         with manager_lock(cluster) as is_lost:
             assert is_lost is not None
             build_manager(cluster).run(

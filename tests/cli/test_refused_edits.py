@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.apiserver.cluster import LocalCluster
+from kubepy.controlplane.open import open_cluster
 from kubepy.storage.folder.store import FolderStore
 from tests.cli.conftest import Kubepy
+from tests.stores import changes
 
 MANIFESTS = """
 apiVersion: apps/v1
@@ -397,16 +398,16 @@ def test_refused_custom_resource_is_read_again_by_process_that_watches_files(
     kubepy("apply", "-f", "-", stdin=WIDGET)
     file = folder / "state/namespaces/default/widgets.example.com/w.yaml"
     file.write_text(file.read_text().replace("size: 1", "size: 1\n  colour: red"))
-    cluster = LocalCluster.open(folder / "state")
+    cluster = open_cluster(folder / "state")
     store = cluster.store
     assert isinstance(store, FolderStore)
     store.watch_files()
-    store.changes(store.revision())
+    store.look()
     assert len(cluster.known_problems()) == 1
 
-    before = store.revision()
+    before = store.revision
     kubepy("--reconcile=never", "apply", "-f", "-", stdin=WIDER_DEFINITION)
-    changed = [change.key.resource for change in store.changes(before)]
+    changed = [change.key.resource for change in changes(store, before)]
     assert "widgets.example.com" in changed
     assert cluster.known_problems() == {}
     cluster.close()

@@ -14,9 +14,10 @@ import pytest
 from kubepy.api.clock import parse_time
 from kubepy.api.meta import Object, name_of
 from kubepy.apiserver.client import Client
-from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import build_manager
+from kubepy.controlplane.open import make_cluster
 from kubepy.controlplane.summary import Summary
+from tests.stores import disagreements
 
 NOW = "2026-11-20T10:00:00Z"
 
@@ -28,7 +29,7 @@ class Lab:
     def __init__(self, folder: Path, faults: Object | None = None) -> None:
         self.folder = folder
         settings = {"clock": NOW, "seed": 1, **({"faults": faults} if faults else {})}
-        self.cluster = LocalCluster.make(folder, settings)
+        self.cluster = make_cluster(folder, settings)
         self.client: Client = self.cluster.client
 
     @property
@@ -128,5 +129,5 @@ class Lab:
 def lab(tmp_path: Path) -> Iterator[Lab]:
     made = Lab(tmp_path / "state")
     yield made
-    assert made.cluster.store.check() == []
+    assert disagreements(made.cluster.store) == []
     made.cluster.close()

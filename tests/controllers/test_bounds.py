@@ -63,7 +63,7 @@ def content(cluster: Cluster) -> dict[str, list[Object]]:
     with cluster._open() as local:
         return {
             resource: local.store.list(resource).objects
-            for resource in local.store.resources()
+            for resource in local.resources()
             if resource != "events"
         }
 

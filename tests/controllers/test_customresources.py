@@ -1,8 +1,8 @@
 from contextlib import closing
 
 from kubepy.api.meta import Object
-from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import build_manager
+from kubepy.controlplane.open import open_cluster
 from tests.controllers.conftest import Lab
 
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
@@ -143,7 +143,7 @@ def test_dependents_of_custom_objects_go_with_definition_while_controllers_watch
     )
     manager = build_manager(lab.cluster)
     manager.run_until_settled()
-    with closing(LocalCluster.open(lab.folder)) as other:
+    with closing(open_cluster(lab.folder)) as other:
         other.client.delete(CRDS, BOATS)
     assert manager.run_until_settled().failures == []
     assert (lab.names(CRDS), lab.names("configmaps", "default")) == ([], [])
@@ -254,7 +254,7 @@ def test_controllers_know_schema_that_another_process_gave_definition(lab):
     boat(lab, "ada", finalizers=["foregroundDeletion", "example.com/hold"])
     manager = build_manager(lab.cluster)
     manager.run_until_settled()
-    with closing(LocalCluster.open(lab.folder)) as other:
+    with closing(open_cluster(lab.folder)) as other:
         definition = other.client.get(CRDS, BOATS)
         open_schema = {
             "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -265,7 +265,7 @@ def test_controllers_know_schema_that_another_process_gave_definition(lab):
         )
     manager.has_work()
     manager.wait_for_work(0)  # the manager reads the new schema before the batch in which it writes
-    with closing(LocalCluster.open(lab.folder)) as other:
+    with closing(open_cluster(lab.folder)) as other:
         ada = other.client.get(BOATS, "ada", namespace="default")
         other.client.update(BOATS, {**ada, "spec": {"sail": "red"}}, namespace="default")
         other.client.delete(BOATS, "ada", namespace="default")

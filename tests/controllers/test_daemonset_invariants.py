@@ -14,6 +14,7 @@ from kubepy.api.objects.pods import is_pod_active
 from kubepy.apiserver.request import DeleteOptions
 from tests.controllers.daemonset_lab import REVISIONS, SETS, DaemonLab, counts, daemon_set
 from tests.controllers.watched_lab import FAULTS, if_there
+from tests.stores import disagreements
 
 # --- what may happen ------------------------------------------------------------------------------
 
@@ -188,7 +189,7 @@ def test_rolling_update_step_stays_within_the_strategy(
             check_rest(lab)
     mend(lab)
     check_converged(lab)
-    assert lab.cluster.store.check() == []
+    assert disagreements(lab.cluster.store) == []
     lab.cluster.close()
 
 

@@ -28,13 +28,14 @@ from tests.controllers.deployment_objects import (
     DeploymentLab,
     deployment,
 )
+from tests.stores import disagreements
 
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Any:
     made = DeploymentLab(tmp_path / "state")
     yield made
-    assert made.cluster.store.check() == []
+    assert disagreements(made.cluster.store) == []
     made.cluster.close()
 
 

@@ -22,6 +22,7 @@ from tests.controllers.deployment_objects import (
     picture,
 )
 from tests.controllers.watched_lab import FAULTS, if_there
+from tests.stores import disagreements
 
 # --- what may happen ------------------------------------------------------------------------------
 
@@ -182,7 +183,7 @@ def test_rolling_deployment_stays_between_its_bounds(
     play(lab, operations)
     mend(lab)
     check_converged(lab)
-    assert lab.cluster.store.check() == []
+    assert disagreements(lab.cluster.store) == []
     lab.cluster.close()
 
 
@@ -206,7 +207,7 @@ def test_rolling_update_step_does_not_worsen_accidents(
     play(lab, operations)
     mend(lab)
     check_converged(lab)
-    assert lab.cluster.store.check() == []
+    assert disagreements(lab.cluster.store) == []
     lab.cluster.close()
 
 

@@ -13,6 +13,7 @@ from kubepy.api.meta import FOREGROUND, ORPHAN, Object, name_of, owner_reference
 from kubepy.apiserver.request import DeleteOptions
 from tests.controllers.conftest import Lab
 from tests.controllers.watched_lab import FAULTS, if_there
+from tests.stores import disagreements
 
 HOLD = "example.org/hold"
 NOBODY = -1  # an owner that does not exist
@@ -382,5 +383,5 @@ def test_remaining_objects_are_those_of_upstreams_rules(
         lab.recover() if faults else lab.settle()
         picture = world.picture()
         assert picture in outcomes
-    assert lab.cluster.store.check() == []
+    assert disagreements(lab.cluster.store) == []
     lab.cluster.close()

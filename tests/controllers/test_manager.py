@@ -15,6 +15,7 @@ import pytest
 from kubepy.api.meta import Object, name_of
 from kubepy.controlplane import NAMES, RECONCILERS, build_manager, new_reconcilers, reconciler_names
 from kubepy.controlplane.manager import CheckpointStore, ListWatch, Manager
+from kubepy.controlplane.open import open_cluster
 from kubepy.runtime.checkpoint import (
     CHECKPOINT,
     MEMORIES,
@@ -80,7 +81,7 @@ class Toy:
         context = Context(lab.client, Informers(), lab.cluster.clock)
         self.copier = Copier(context, resource)
         checkpoints = CheckpointStore(
-            lambda: store.meta("toy"), lambda text: store.set_meta("toy", text)
+            lambda: store.meta("toy"), lambda text: store.set_values({"toy": text})
         )
         self.manager = Manager(
             lab.client,
@@ -306,12 +307,12 @@ def test_write_of_another_after_commit_that_fails_is_heard_of(lab, monkeypatch):
     Toy(lab).manager.run_until_settled()
     toy = Toy(lab)
     toy.manager.run_until_settled()
-    begin = lab.cluster.store.transaction
+    begin = lab.cluster.store.fresh_transaction
 
     @contextmanager
-    def fail_and_delete(**options: Any) -> Iterator[Any]:
+    def fail_and_delete(max_age: float = 0.0) -> Iterator[Any]:
         monkeypatch.undo()
-        with suppress(RuntimeError), begin(**options) as changes:
+        with suppress(RuntimeError), begin(max_age) as changes:
             yield changes
             raise RuntimeError("the disk is full")
         lab.client.delete(CONFIG_MAPS, "b", namespace="default")
@@ -319,7 +320,7 @@ def test_write_of_another_after_commit_that_fails_is_heard_of(lab, monkeypatch):
 
     lab.client.delete(CONFIG_MAPS, "copy-of-a", namespace="default")
     toy.copier.queue.add(Key(CONFIG_MAPS, "default", "a"))
-    monkeypatch.setattr(lab.cluster.store, "transaction", fail_and_delete)
+    monkeypatch.setattr(lab.cluster.store, "fresh_transaction", fail_and_delete)
     toy.manager.run_until_settled()
     assert ("b", True, False) in toy.copier.events
     assert copies(lab) == ["copy-of-a", "copy-of-b"]
@@ -339,10 +340,9 @@ def test_cluster_without_its_own_folder_is_listed_anew(tmp_path):
 
 
 def _reopened(folder: Path) -> Lab:
-    from kubepy.apiserver.cluster import LocalCluster
 
     lab = Lab.__new__(Lab)
-    lab.cluster = LocalCluster.open(folder)
+    lab.cluster = open_cluster(folder)
     lab.client = lab.cluster.client
     return lab
 
@@ -421,7 +421,7 @@ def test_checkpoint_parts_are_those_of_one_save(lab):
     assert parse(load(store), ["copier"]) == checkpoint
     head = json.loads(store.meta(CHECKPOINT))
     assert latest(store.meta(CHECKPOINT)) == checkpoint._replace(memories={})
-    store.set_meta(MEMORIES, None)
+    store.set_values({MEMORIES: None})
     assert parse(load(store), ["copier"]) is None, (
         "without its memories a checkpoint counts for nothing"
     )
@@ -430,7 +430,7 @@ def test_checkpoint_parts_are_those_of_one_save(lab):
         "version": WITH_MEMORIES,
         "memories": {"copier": {"y": 2}},
     }  # as it was before there were parts
-    store.set_meta(CHECKPOINT, json.dumps(other), {MEMORIES: '{"copier":{"x":1}}'})
+    store.set_values({CHECKPOINT: json.dumps(other), MEMORIES: '{"copier":{"x":1}}'})
     assert parse(load(store), ["copier"]) == checkpoint._replace(memories={"copier": {"y": 2}})
 
 
@@ -561,18 +561,18 @@ def test_summary_has_only_what_was_committed(lab, monkeypatch):
     which is made then."""
     lab.config_map("a")
     toy = Toy(lab)
-    begin = lab.cluster.store.transaction
+    begin = lab.cluster.store.fresh_transaction
 
     @contextmanager
-    def fail_and_edit(**options: Any) -> Iterator[Any]:
+    def fail_and_edit(max_age: float = 0.0) -> Iterator[Any]:
         monkeypatch.undo()
-        with suppress(RuntimeError), begin(**options) as changes:
+        with suppress(RuntimeError), begin(max_age) as changes:
             yield changes
             raise RuntimeError("a file was edited")
         lab.client.delete(CONFIG_MAPS, "a", namespace="default")
         lab.config_map("b")
         raise ConflictError("a file was edited")
 
-    monkeypatch.setattr(lab.cluster.store, "transaction", fail_and_edit)
+    monkeypatch.setattr(lab.cluster.store, "fresh_transaction", fail_and_edit)
     changes = toy.manager.run_until_settled().changes()
     assert [(change.verb, change.key.name) for change in changes] == [("created", "copy-of-b")]

@@ -46,8 +46,8 @@ class LongRun:
             self._manager.advance(self.lab.now + timedelta(hours=1))
 
     def content(self) -> dict[str, Any]:
-        store = self.lab.cluster.store
-        return {resource: store.list(resource).objects for resource in store.resources()}
+        cluster = self.lab.cluster
+        return {resource: cluster.store.list(resource).objects for resource in cluster.resources()}
 
 
 def kept() -> int:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from kubepy.api.errors import Status
 from tests.controllers.conftest import Lab
+from tests.stores import disagreements
 
 TYPES_IN_ORDER = [
     "NamespaceDeletionDiscoveryFailure",
@@ -209,7 +210,7 @@ def test_pods_go_first_then_rest_then_namespace(tmp_path_factory, plain, held, p
         _do(lab, step)
         _check(lab, at_first, is_settled=step == "settle")
     assert "lab" not in lab.names("namespaces")
-    assert lab.cluster.store.check() == []
+    assert disagreements(lab.cluster.store) == []
     lab.cluster.close()
 
 

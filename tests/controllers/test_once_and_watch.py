@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 from kubepy.api.clock import format_time, parse_time
-from kubepy.apiserver.cluster import LocalCluster
 from kubepy.cli.main import main
 from kubepy.controlplane import build_manager, manager
+from kubepy.controlplane.open import open_cluster
 from kubepy.storage.yaml import dump
+from tests.stores import disagreements
 
 START = parse_time("2026-11-20T10:00:00Z")
 STEP = 30.0  # seconds from one command to the next
@@ -187,7 +188,7 @@ class Play:
         self.now = START
         self.set_clock()
         self.command(["init", f"--nodes={NODES}"])
-        self.cluster = LocalCluster.open(folder)
+        self.cluster = open_cluster(folder)
         self.manager = build_manager(self.cluster)
 
     def set_clock(self) -> None:
@@ -330,7 +331,7 @@ def play(
         first, second = map(look, plays)
         assert first == second, history
     for one in plays:
-        assert one.cluster.store.check() == []
+        assert disagreements(one.cluster.store) == []
         one.cluster.close()
 
 
@@ -386,7 +387,7 @@ def test_faults_are_overcome_in_one_process_and_in_many(
     assert first == second
     assert any("i:3" in line for line in first)
     for one in plays:
-        assert one.cluster.store.check() == []
+        assert disagreements(one.cluster.store) == []
         one.cluster.close()
 
 

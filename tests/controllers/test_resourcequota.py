@@ -11,7 +11,9 @@ import pytest
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controllers.resourcequota import ResourceQuotaController
 from kubepy.controlplane.manager import ListWatch, Manager
+from kubepy.controlplane.open import open_cluster
 from kubepy.runtime.reconcile import Context, Informers
+from tests.stores import disagreements
 
 Object = dict[str, Any]
 
@@ -30,7 +32,7 @@ def pod(name: str) -> Object:
 
 
 def test_quota_counts_what_is_there_and_forgets_what_has_gone(tmp_path: Path) -> None:
-    cluster = LocalCluster.open(tmp_path / "state", create=True)
+    cluster = open_cluster(tmp_path / "state", create=True)
     client, informers = cluster.client, Informers()
     own = [ResourceQuotaController(Context(client, informers, cluster.clock, cluster.scheme))]
     manager = Manager(client, informers, cluster.clock, own, source=ListWatch(cluster.store.view()))
@@ -68,13 +70,13 @@ def test_quota_counts_what_is_there_and_forgets_what_has_gone(tmp_path: Path) ->
         subresource="status",
     )
     assert used() == {"count/deployments.apps": "0", "pods": "1", "requests.cpu": "250m"}
-    assert cluster.store.check() == []
+    assert disagreements(cluster.store) == []
     cluster.close()
 
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[Lab]:
-    cluster = LocalCluster.open(tmp_path / "state", create=True)
+    cluster = open_cluster(tmp_path / "state", create=True)
     client, informers = cluster.client, Informers()
     own = [ResourceQuotaController(Context(client, informers, cluster.clock, cluster.scheme))]
     yield Lab(

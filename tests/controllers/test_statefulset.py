@@ -19,13 +19,14 @@ from tests.controllers.statefulset_objects import (
     stateful_set,
     storage_class,
 )
+from tests.stores import disagreements
 
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[StatefulLab]:
     made = StatefulLab(tmp_path / "state")
     yield made
-    assert made.cluster.store.check() == []
+    assert disagreements(made.cluster.store) == []
     made.cluster.close()
 
 

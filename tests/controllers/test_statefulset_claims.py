@@ -11,13 +11,14 @@ import pytest
 from kubepy.api.meta import Object, annotations_of, labels_of, name_of, uid_of
 from kubepy.apiserver.request import DeleteOptions
 from tests.controllers.statefulset_objects import CLAIMS, StatefulLab, stateful_set, storage_class
+from tests.stores import disagreements
 
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[StatefulLab]:
     made = StatefulLab(tmp_path / "state")
     yield made
-    assert made.cluster.store.check() == []
+    assert disagreements(made.cluster.store) == []
     made.cluster.close()
 
 

@@ -10,13 +10,14 @@ import pytest
 
 from kubepy.api.meta import Object, labels_of, name_of, uid_of
 from tests.controllers.statefulset_objects import REVISIONS, SETS, StatefulLab, stateful_set
+from tests.stores import disagreements
 
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[StatefulLab]:
     made = StatefulLab(tmp_path / "state")
     yield made
-    assert made.cluster.store.check() == []
+    assert disagreements(made.cluster.store) == []
     made.cluster.close()
 
 

@@ -25,6 +25,7 @@ from tests.controllers.statefulset_objects import (
     storage_class,
 )
 from tests.controllers.watched_lab import FAULTS, if_there
+from tests.stores import disagreements
 
 Operation = tuple[Any, ...]
 POD_NAME = "statefulset.kubernetes.io/pod-name"
@@ -290,7 +291,7 @@ def test_stateful_set_step_keeps_upstreams_invariants(
             check_shape(lab)
     mend(lab)
     check_converged(lab)
-    assert lab.cluster.store.check() == []
+    assert disagreements(lab.cluster.store) == []
     lab.cluster.close()
 
 

@@ -11,12 +11,13 @@ from random import Random
 import pytest
 
 from kubepy.api.clock import Clock, format_exact_time, parse_time
-from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import build_manager, manager
 from kubepy.controlplane.manager import Horizon
+from kubepy.controlplane.open import open_cluster
 from kubepy.runtime.reconcile import Key
 from tests.controllers.conftest import NOW, Lab
 from tests.controllers.test_manager import CONFIG_MAPS, Toy
+from tests.stores import disagreements
 
 START = parse_time(NOW)
 
@@ -216,7 +217,7 @@ def test_failed_transaction_leaves_clock_where_the_folder_has_it(lab: Lab, diary
 def test_time_that_another_process_moves_is_noticed(lab: Lab, diary: Diary) -> None:
     diary.queue.add_after(key("a"), 10)
     diary.advance()
-    other = LocalCluster.open(lab.folder)
+    other = open_cluster(lab.folder)
     other.client.move_time_to(after(15))
     other.close()
     diary.toy.manager.poll()
@@ -348,7 +349,7 @@ def test_advance_that_is_killed_goes_on_to_the_same_end(
                 assert all(parse_time(stamp) <= lab.now for stamp in stamps)
                 assert setting(lab) == format_exact_time(lab.now)
         ends.append(state(lab))
-        assert lab.cluster.store.check() == []
+        assert disagreements(lab.cluster.store) == []
         lab.cluster.close()
     assert ends[0] == ends[1]
 

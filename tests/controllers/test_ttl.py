@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controllers.ttl import ANNOTATION, TTLController, ttl_seconds
 from kubepy.controlplane.manager import ListWatch, Manager
+from kubepy.controlplane.open import open_cluster
 from kubepy.runtime.reconcile import Context, Informers
+from tests.stores import disagreements
 
 
 def test_larger_cluster_longer() -> None:
@@ -17,7 +18,7 @@ def test_larger_cluster_longer() -> None:
 
 
 def test_ttl_annotation_is_set_on_every_node(tmp_path: Path) -> None:
-    cluster = LocalCluster.open(tmp_path / "state", create=True)
+    cluster = open_cluster(tmp_path / "state", create=True)
     informers = Informers()
     own = [TTLController(Context(cluster.client, informers, cluster.clock))]
     manager = Manager(
@@ -31,5 +32,5 @@ def test_ttl_annotation_is_set_on_every_node(tmp_path: Path) -> None:
     assert {node["metadata"]["name"]: node["metadata"]["annotations"] for node in found} == {
         "a": {"note": "a", ANNOTATION: "0"}, "b": {"note": "b", ANNOTATION: "0"},
     }  # fmt: skip
-    assert cluster.store.check() == []
+    assert disagreements(cluster.store) == []
     cluster.close()

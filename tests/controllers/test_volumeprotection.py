@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import DeleteOptions
 from kubepy.controllers.volumeprotection import PVCProtectionController
 from kubepy.controlplane.manager import ListWatch, Manager
+from kubepy.controlplane.open import open_cluster
 from kubepy.runtime.reconcile import Context, Informers
+from tests.stores import disagreements
 
 
 class Run:
     def __init__(self, folder: Path) -> None:
-        self.cluster = LocalCluster.open(folder, create=True)
+        self.cluster = open_cluster(folder, create=True)
         self.client = self.cluster.client
         informers = Informers()
         own = [PVCProtectionController(Context(self.client, informers, self.cluster.clock))]
@@ -59,7 +60,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
     made = Run(tmp_path / "state")
     made.claim()
     yield made
-    assert made.cluster.store.check() == []
+    assert disagreements(made.cluster.store) == []
     made.cluster.close()
 
 

@@ -383,8 +383,8 @@ def test_why_beside_a_server_asks_what_it_runs(
     cluster.run("set image deployment/web web=web:2", check=True)
     with cluster._open() as local:
         record = json.loads(local.store.meta(CHECKPOINT) or "")
-        local.store.set_meta(
-            CHECKPOINT, json.dumps({**record, "reconcilers": [*reconcilers, "settings"]})
+        local.store.set_values(
+            {CHECKPOINT: json.dumps({**record, "reconcilers": [*reconcilers, "settings"]})}
         )
         with local.store.hold(MANAGER_LOCK):
             answer = explain(Question(local, WEB))

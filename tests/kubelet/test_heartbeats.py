@@ -10,6 +10,7 @@ import pytest
 from kubepy.api.clock import parse_time
 from kubepy.api.meta import Object
 from kubepy.apiserver.cluster import LocalCluster
+from kubepy.controlplane.open import open_cluster
 from kubepy.kubelet.heartbeats import LEASE_NAMESPACE, LEASES, renew_leases
 
 NOW = parse_time("2026-11-20T12:00:00.5Z")
@@ -17,7 +18,7 @@ NOW = parse_time("2026-11-20T12:00:00.5Z")
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> LocalCluster:
-    cluster = LocalCluster.open(tmp_path / "state", create=True)
+    cluster = open_cluster(tmp_path / "state", create=True)
     for name in ("a", "b"):
         cluster.client.create("nodes", {"metadata": {"name": name}})
     return cluster
@@ -51,7 +52,7 @@ def test_leases_are_renewed_and_make_no_files(cluster: LocalCluster) -> None:
     renew_leases(cluster.client, NOW)
     renew_leases(cluster.client, NOW + timedelta(seconds=10))
     assert times(cluster) == dict.fromkeys("ab", "2026-11-20T12:00:10.500000Z")
-    assert not list(Path(cluster.store.folder).glob("**/leases*"))
+    assert not list(Path(cluster.folder).glob("**/leases*"))
 
 
 def test_kubelet_that_is_down_does_not_renew(cluster: LocalCluster) -> None:

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from kubepy.api.objects.nodes import is_node_ready
-from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import MERGE_PATCH, Patch
 from kubepy.controlplane.manager import ListWatch, Manager
+from kubepy.controlplane.open import open_cluster
 from kubepy.kubelet import Kubelet
 from kubepy.runtime.reconcile import Context, Informers
+from tests.stores import disagreements
 
 Object = dict[str, Any]
 
@@ -23,7 +24,7 @@ class Run:
     """A cluster in a folder, and the kubelets of its nodes."""
 
     def __init__(self, folder: Path) -> None:
-        self.cluster = LocalCluster.open(folder, create=True)
+        self.cluster = open_cluster(folder, create=True)
         self.client = self.cluster.client
         informers = Informers()
         context = Context(self.client, informers, self.cluster.clock)
@@ -57,7 +58,7 @@ class Run:
         self.client.patch(resource, name, Patch(MERGE_PATCH, patch), namespace=namespace)
 
     def close(self) -> None:
-        assert self.cluster.store.check() == []
+        assert disagreements(self.cluster.store) == []
         self.cluster.close()
 
 

@@ -12,10 +12,11 @@ import pytest
 
 from kubepy.api.clock import format_time
 from kubepy.api.objects.pods import get_condition, is_pod_ready
-from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import MERGE_PATCH, DeleteOptions, Patch
 from kubepy.controlplane import build_manager
+from kubepy.controlplane.open import open_cluster
 from kubepy.storage import FolderError
+from tests.stores import disagreements
 
 Object = dict[str, Any]
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -29,7 +30,7 @@ class Paced:
         folder.mkdir()
         self.settings = settings
         self._write_settings(settings)
-        self.cluster = LocalCluster.open(folder, create=True)
+        self.cluster = open_cluster(folder, create=True)
         self.cluster.clock.own = start
         self.manager = build_manager(self.cluster)
 
@@ -50,7 +51,7 @@ class Paced:
         self.cluster.close()
         if settings is not None:
             self._write_settings(settings)
-        self.cluster = LocalCluster.open(self.folder)
+        self.cluster = open_cluster(self.folder)
         self.cluster.clock.own = now
         self.manager = build_manager(self.cluster)
 
@@ -154,7 +155,7 @@ def new_paced(tmp_path: Path) -> Iterator[Callable[..., Paced]]:
 
     yield build
     for paced in made:
-        assert paced.cluster.store.check() == []
+        assert disagreements(paced.cluster.store) == []
         paced.cluster.close()
 
 
@@ -255,7 +256,7 @@ def test_process_that_starts_anew_without_checkpoint_goes_on(paced: Paced) -> No
     paced.pod("loops", outcome="crash-loop*3, ready")
     paced.pod("pulls", outcome="image-pull-backoff*2, ready")
     paced.until(12)
-    paced.cluster.store.set_meta("manager.checkpoint", "")
+    paced.cluster.store.set_values({"manager.checkpoint": ""})
     paced.restart()
     paced.until(60)
     assert [paced.ready_time(name) for name in ("slow", "loops", "pulls")] == [20, 30, 30]
@@ -443,7 +444,7 @@ def test_settings_that_cannot_be_read_are_refused(
 ) -> None:
     (tmp_path / "kubepy.yaml").write_text(f"formatVersion: 1\n{settings}\n")
     with pytest.raises(FolderError) as error:
-        LocalCluster.open(tmp_path)
+        open_cluster(tmp_path)
     assert str(error.value).startswith(f"kubepy.yaml: {message}")
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from kubepy.api.watch import WatchEvent
 from kubepy.apiserver.cluster import LocalCluster
+from kubepy.controlplane.open import make_cluster
 from kubepy.runtime.informers import PODS, Index, Informers, Query, owned_by
 from kubepy.storage import Key
 from kubepy.storage.links import RecordedView
@@ -140,9 +141,9 @@ def test_informers_that_read_on_demand_answer_as_full_ones(
         monkeypatch.setattr("kubepy.runtime.informers.LOOKUPS_TO_COUNT_AT", 1)
     draw = random.Random(seed)
     cluster = (
-        LocalCluster.in_memory()
+        make_cluster("memory:")
         if kind == "memory"
-        else LocalCluster.make(tmp_path / "state", {"bootstrap": "minimal"})
+        else make_cluster(tmp_path / "state", {"bootstrap": "minimal"})
     )
     pair = Pair(cluster)
     for _ in range(2):
@@ -169,7 +170,7 @@ def test_informers_that_read_on_demand_answer_as_full_ones(
 
 
 def test_informers_read_only_what_they_are_asked_for() -> None:
-    cluster = LocalCluster.in_memory()
+    cluster = make_cluster("memory:")
     with cluster.store.transaction() as transaction:
         for name, node in (("a", "n1"), ("b", "n1"), ("c", "n2")):
             pod = {
@@ -188,7 +189,7 @@ def test_informers_read_only_what_they_are_asked_for() -> None:
 
 
 def test_informers_that_know_all_objects_look_none_up() -> None:
-    cluster = LocalCluster.in_memory()
+    cluster = make_cluster("memory:")
     names = [f"pod-{number:02}" for number in range(40)]
     with cluster.store.transaction() as transaction:
         for name in names:

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import MERGE_PATCH, DeleteOptions, Patch
 from kubepy.controlplane.manager import CheckpointStore, ListWatch, Manager
+from kubepy.controlplane.open import make_cluster, open_cluster
 from kubepy.kubelet import Kubelet
 from kubepy.runtime.reconcile import Context, Informers
 from kubepy.scheduler import Scheduler
+from tests.stores import disagreements
 
 from .objects import node, pod
 
@@ -26,16 +27,16 @@ class Run:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        LocalCluster.make(folder, {"clock": "2026-11-20T12:00:00Z"}).close()
+        make_cluster(folder, {"clock": "2026-11-20T12:00:00Z"}).close()
         self.restart()
 
     def restart(self) -> None:
-        self.cluster = LocalCluster.open(self.folder)
+        self.cluster = open_cluster(self.folder)
         self.client = self.cluster.client
         store, informers = self.cluster.store, Informers()
         context = Context(self.client, informers, self.cluster.clock)
         kept = CheckpointStore(
-            lambda: store.meta("checkpoint"), lambda text: store.set_meta("checkpoint", text)
+            lambda: store.meta("checkpoint"), lambda text: store.set_values({"checkpoint": text})
         )
         self.manager = Manager(
             self.client,
@@ -104,7 +105,7 @@ class Run:
 def run(tmp_path: Path) -> Iterator[Run]:
     made = Run(tmp_path / "state")
     yield made
-    assert made.cluster.store.check() == []
+    assert disagreements(made.cluster.store) == []
     made.cluster.close()
 
 

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from kubepy.apiserver.cluster import LocalCluster
+from kubepy.controlplane.open import make_cluster, open_cluster
 from kubepy.server import certificates
 from kubepy.server.application import Application, ServeOptions
 from kubepy.server.chain import HandlerChain
@@ -108,7 +108,7 @@ class Api:
 
     def __init__(self, folder: Path, options: ServeOptions) -> None:
         self.folder = folder
-        self.cluster = LocalCluster.open(folder)
+        self.cluster = open_cluster(folder)
         self.log: list[str] = []
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
@@ -229,7 +229,7 @@ def headers_of(message: Mapping[str, Any]) -> dict[str, str]:
 def new_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
     """Make state folders: copies of a cluster with the objects that every cluster has."""
     template = tmp_path_factory.mktemp("template") / "state"
-    LocalCluster.make(template, {}).close()
+    make_cluster(template, {}).close()
 
     def new() -> Path:
         return copy_with_index(template, tmp_path_factory.mktemp("cluster") / "state")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kubepy.api import errors
-from kubepy.apiserver.cluster import LocalCluster
+from kubepy.controlplane.open import make_cluster, open_cluster
 from kubepy.server import routes
 from kubepy.server.backend import Backend
 from kubepy.server.messages import Call, Response
@@ -203,10 +203,10 @@ def test_error_has_the_warnings_of_its_request(api: Api, monkeypatch: pytest.Mon
 
 
 def test_time_that_another_process_moves_counts_at_the_next_request(tmp_path: Path) -> None:
-    LocalCluster.make(tmp_path / "state", {"clock": "2026-01-01T00:00:00Z"}).close()
+    make_cluster(tmp_path / "state", {"clock": "2026-01-01T00:00:00Z"}).close()
     backend, other = (
-        Backend(lambda: LocalCluster.open(tmp_path / "state")),
-        LocalCluster.open(tmp_path / "state"),
+        Backend(lambda: open_cluster(tmp_path / "state")),
+        open_cluster(tmp_path / "state"),
     )
 
     async def times() -> set[datetime]:

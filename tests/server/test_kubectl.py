@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kubepy.apiserver.cluster import LocalCluster
+from kubepy.controlplane.open import open_cluster
 from tests.server.conftest import ServerProcess
 
 pytestmark = pytest.mark.skipif(
@@ -67,7 +67,7 @@ class Kubectl:
 def kubectl(new_folder: Callable[[], Path]) -> Iterator[Kubectl]:
     """A server with two nodes and its controllers, and the pods web and pull."""
     folder = new_folder()
-    cluster = LocalCluster.open(folder)
+    cluster = open_cluster(folder)
     for name in ("node-1", "node-2"):
         cluster.client.create("nodes", {"metadata": {"name": name}})
     cluster.close()

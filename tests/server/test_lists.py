@@ -55,13 +55,13 @@ def test_files_are_looked_at_for_the_first_chunk_only(
     full: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[str] = []
-    refresh = FolderStore.refresh
+    look_in = FolderStore.look_in
 
     def note(store: FolderStore, resource: str, namespace: str | None = None) -> Any:
         looks.append(resource)
-        return refresh(store, resource, namespace)
+        return look_in(store, resource, namespace)
 
-    monkeypatch.setattr(FolderStore, "refresh", note)
+    monkeypatch.setattr(FolderStore, "look_in", note)
     meta = full.get(f"{CONFIG_MAPS}?limit=2").json()["metadata"]
     assert names(full.get(f"{CONFIG_MAPS}?limit=2&continue={meta['continue']}")) == ["c", "d"]
     assert looks == ["configmaps"]

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from kubepy.api import protobuf
-from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import build_manager, manager_lock
+from kubepy.controlplane.open import open_cluster
 from tests.server.conftest import SECONDS, Answer, Api, ServerProcess
 
 Object = dict[str, Any]
@@ -43,7 +43,7 @@ def pod(name: str = "p", *, log: str = "", outcome: str = "", **spec: Any) -> Ob
 
 def settle(api: Api) -> None:
     """Let controllers, scheduler and kubelets do what is due."""
-    cluster = LocalCluster.open(api.folder)
+    cluster = open_cluster(api.folder)
     with manager_lock(cluster):
         build_manager(cluster).run_until_settled()
     cluster.close()
@@ -437,7 +437,7 @@ def test_leases_of_nodes_are_kept_up(
     new_api: Callable[..., Api], new_folder: Callable[[], Path]
 ) -> None:
     folder = new_folder()
-    cluster = LocalCluster.open(folder)
+    cluster = open_cluster(folder)
     cluster.client.create("nodes", {"metadata": {"name": "n"}})
     cluster.close()
     api = new_api(folder)
@@ -468,7 +468,7 @@ def test_token_requests_come_in_json_and_protobuf(api: Api) -> None:
 
 def test_kubelets_run_pods_without_the_controllers(new_folder: Callable[[], Path]) -> None:
     folder = new_folder()
-    cluster = LocalCluster.open(folder)
+    cluster = open_cluster(folder)
     cluster.client.create("nodes", {"metadata": {"name": "n"}})
     cluster.close()
     server = ServerProcess(folder, "--controllers=off")

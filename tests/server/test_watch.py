@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from kubepy.api import protobuf
-from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.server import ADMINISTRATOR
+from kubepy.controlplane.open import make_cluster
 from kubepy.server import watch, watchcache
 from kubepy.server.messages import HttpRequest
 from kubepy.server.requestinfo import parse_request_info
@@ -494,7 +494,7 @@ def test_watch_that_is_too_slow_ends_without_error(
 
 
 def test_event_whose_time_is_over_is_deleted(new_api: Callable[..., Api], tmp_path: Path) -> None:
-    LocalCluster.make(tmp_path / "state", {"clock": "2026-01-01T00:00:00Z"}).close()
+    make_cluster(tmp_path / "state", {"clock": "2026-01-01T00:00:00Z"}).close()
     api = new_api(tmp_path / "state")
     event = {
         "metadata": {"name": "a", "namespace": "default"},

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kubepy.apiserver.admission.webhooks import MUTATING, VALIDATING
-from kubepy.apiserver.cluster import LocalCluster
+from kubepy.controlplane.open import make_cluster
 from tests.apiserver.webhook_server import Hook, configuration, json_patch, rule, serving
 from tests.server.conftest import Api
 
@@ -33,7 +33,7 @@ def hook() -> Iterator[Hook]:
 def api(hook: Hook, tmp_path: Path, new_api: Callable[..., Api]) -> Api:
     """A server whose Service default/hook is the hook, called for each new ConfigMap."""
     folder = tmp_path / "state"
-    LocalCluster.make(folder, {"webhooks": {"default/hook": hook.url}}).close()
+    make_cluster(folder, {"webhooks": {"default/hook": hook.url}}).close()
     return new_api(folder)
 
 

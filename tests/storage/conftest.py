@@ -11,8 +11,9 @@ import pytest
 
 from kubepy.storage import Key
 from kubepy.storage.folder.store import FolderStore
-from kubepy.storage.interfaces import Store
+from kubepy.storage.store import Store
 from kubepy.storage.timeline import TimelineRecorder, View
+from tests.stores import changes, disagreements, keep_timeline, timeline_of
 
 Object = dict[str, Any]
 
@@ -39,7 +40,7 @@ def event(name: str) -> Object:
 
 
 def told(store: Store, since: int) -> list[tuple[int, str, str]]:
-    return [(change.revision, change.type, change.key.name) for change in store.changes(since)]
+    return [(change.revision, change.type, change.key.name) for change in changes(store, since)]
 
 
 def create(store: Store, *objects: Object, resource: str = "configmaps") -> None:
@@ -59,9 +60,8 @@ def look(
 
 def record(store: Store, now: Callable[[], float] = lambda: 0.0, keep: float = 3600.0) -> None:
     """Let a store keep a timeline of its ConfigMaps."""
+    keep_timeline(store, now, keep)
     store.connect(
-        lambda key, obj, modified, old: obj,
-        lambda key, obj, now: None,
         now,
         lambda: TimelineRecorder(frozenset(("configmaps",)), look, keep, now),
     )
@@ -71,7 +71,7 @@ def history(store: Store, **options: Any) -> list[tuple[int, str, View | None, V
     """Return the timeline: revision, name, value before and after."""
     return [
         (entry.revision, entry.key.name, entry.before, entry.after)
-        for entry in store.timeline(**options)
+        for entry in timeline_of(store, **options)
     ]
 
 
@@ -89,7 +89,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     yield state
     if state.exists():
         store = FolderStore(state, volatile={"events": 3600.0})
-        assert store.check() == []
+        assert disagreements(store) == []
         store.close()
 
 

@@ -21,14 +21,23 @@ from kubepy.storage import (
     Key,
     LockTimeoutError,
     MissingError,
-    memory,
+    state,
     timeline,
 )
 from kubepy.storage.folder import commit_files
 from kubepy.storage.folder.store import FolderStore
-from kubepy.storage.interfaces import Store
 from kubepy.storage.memory import MemoryStore
+from kubepy.storage.store import Store
 from kubepy.storage.transaction import EXPIRED_WITH_A_WRITE
+from tests.stores import (
+    changes,
+    disagreements,
+    fork_of,
+    namespaces,
+    resources,
+    timeline_of,
+    transaction_of,
+)
 
 from .conftest import config_map, create, event, history, key, names, record, told
 
@@ -49,13 +58,13 @@ def open_new(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenNew
             store = FolderStore(state, **options)
         opened.append(store)
         if "fork" in request.param:
-            store = store.fork()
+            store = fork_of(store)
             opened.append(store)
         return store
 
     yield open_one
     for store in opened:
-        assert store.check() == []
+        assert disagreements(store) == []
         store.close()
 
 
@@ -69,13 +78,13 @@ def test_stored_object_is_same_with_resource_version(store: Store) -> None:
         created = transaction.create(key("a"), config_map("a", labels={"x": "y"}))
     assert created == config_map("a", labels={"x": "y"}, resourceVersion="1")
     assert store.get(key("a")) == created
-    assert store.revision() == 1
+    assert store.revision == 1
 
 
 def test_absent_object_is_none(store: Store) -> None:
     assert store.get(key("a")) is None
     assert store.list("configmaps") == (0, [], ())
-    assert store.resources() == []
+    assert resources(store) == []
 
 
 def test_stream_gives_what_list_gives(open_new: OpenNew) -> None:
@@ -137,18 +146,18 @@ def test_true_and_one_are_not_same(store: Store) -> None:
     found = store.get(key("a"))
     assert found is not None
     assert found["data"] == {"a": True}
-    assert store.revision() == 2
+    assert store.revision == 2
 
 
 def test_transaction_sees_its_own_writes(store: Store) -> None:
     create(store, config_map("b"), config_map("d", namespace="other"))
     with store.transaction() as transaction:
-        assert names(transaction.list("configmaps")) == ["b", "d"]
+        assert names(transaction.list("configmaps").objects) == ["b", "d"]
         transaction.create(key("c"), config_map("c"))
         transaction.create(key("a"), config_map("a"))
         transaction.delete(key("b"))
-        assert names(transaction.list("configmaps")) == ["a", "c", "d"]
-        assert names(transaction.list("configmaps", "default")) == ["a", "c"]
+        assert names(transaction.list("configmaps").objects) == ["a", "c", "d"]
+        assert names(transaction.list("configmaps", "default").objects) == ["a", "c"]
         assert transaction.get(key("b")) is None
         assert transaction.revision == 5
     assert names(store.list("configmaps").objects) == ["a", "c", "d"]
@@ -159,7 +168,7 @@ def test_objects_that_were_read_ahead_are_as_others(store: Store, refresh: bool)
     create(store, *(config_map(name) for name in "abcd"))
     with store.transaction() as transaction:
         transaction.delete(key("d"))
-    with store.transaction(refresh=refresh) as transaction:
+    with transaction_of(store, refresh=refresh) as transaction:
         transaction.update(key("b"), config_map("b", labels={"x": "own"}))
         transaction.read_ahead([key(name) for name in "abcdx"])
         assert transaction.get(key("a")) == config_map("a", resourceVersion="1")
@@ -171,7 +180,7 @@ def test_objects_that_were_read_ahead_are_as_others(store: Store, refresh: bool)
         transaction.update(key("c"), config_map("c", labels={"x": "y"}))
         transaction.delete(key("a"))
         transaction.create(key("d"), config_map("d"))
-        assert [obj["metadata"]["name"] for obj in transaction.list("configmaps")] == [
+        assert [obj["metadata"]["name"] for obj in transaction.list("configmaps").objects] == [
             "b",
             "c",
             "d",
@@ -182,7 +191,7 @@ def test_objects_that_were_read_ahead_are_as_others(store: Store, refresh: bool)
         (8, "DELETED", "a"),
         (9, "ADDED", "d"),
     ]
-    assert store.check() == []
+    assert disagreements(store) == []
 
 
 def test_lists_are_in_key_order_and_by_namespace(store: Store) -> None:
@@ -226,10 +235,10 @@ def test_changes_are_in_order_with_state_after_them(store: Store) -> None:
         transaction.update(key("a"), config_map("a", "2"))
         transaction.delete(key("b"))
     assert told(store, 2) == [(3, "MODIFIED", "a"), (4, "DELETED", "b")]
-    modified, deleted = store.changes(2)
+    modified, deleted = changes(store, 2)
     assert modified.object == config_map("a", "2", resourceVersion="3")
     assert deleted.object == config_map("b", resourceVersion="4")
-    assert store.changes(4) == []
+    assert changes(store, 4) == []
 
 
 def test_changes_of_one_object_are_merged(store: Store) -> None:
@@ -254,23 +263,23 @@ def test_replacing_object_by_another_of_its_name_is_deletion_and_addition(store:
         transaction.delete(key("a"))
         transaction.create(key("a"), config_map("a", uid="2"))
     assert told(store, 1) == [(2, "DELETED", "a"), (3, "ADDED", "a")]
-    assert [change.object["metadata"]["uid"] for change in store.changes(1)] == ["1", "2"]
+    assert [change.object["metadata"]["uid"] for change in changes(store, 1)] == ["1", "2"]
 
 
 def test_change_log_forgets_old_revisions(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (commit_files, memory):
+    for module in (commit_files, state):
         monkeypatch.setattr(module, "LOG_LENGTH", 3)
         monkeypatch.setattr(module, "LOG_SLACK", 2)
     for number in range(6):
         create(store, config_map(f"n{number}"))
     assert told(store, 3) == [(4, "ADDED", "n3"), (5, "ADDED", "n4"), (6, "ADDED", "n5")]
     with pytest.raises(CompactedError):
-        store.changes(2)
+        changes(store, 2)
 
 
 def test_revision_beyond_counter_is_compacted(store: Store) -> None:
     with pytest.raises(CompactedError):
-        store.changes(1)
+        changes(store, 1)
 
 
 def test_volatile_object_can_be_updated_and_deleted(store: Store) -> None:
@@ -287,7 +296,7 @@ def test_update_that_changes_nothing_takes_no_revision(store: Store) -> None:
     with store.transaction() as transaction:
         same = transaction.update(key("a"), config_map("a", resourceVersion="1"))
     assert same["metadata"]["resourceVersion"] == "1"
-    assert (store.revision(), store.changes(1)) == (1, [])
+    assert (store.revision, changes(store, 1)) == (1, [])
 
 
 def test_deleted_object_is_gone_and_returned(store: Store) -> None:
@@ -295,7 +304,7 @@ def test_deleted_object_is_gone_and_returned(store: Store) -> None:
     with store.transaction() as transaction:
         assert transaction.delete(key("a")) == config_map("a", resourceVersion="1")
     assert store.get(key("a")) is None
-    assert (store.resources(), store.namespaces()) == ([], [])
+    assert (resources(store), namespaces(store)) == ([], [])
 
 
 def test_exception_in_transaction_leaves_everything_as_it_was(store: Store) -> None:
@@ -303,8 +312,8 @@ def test_exception_in_transaction_leaves_everything_as_it_was(store: Store) -> N
     with pytest.raises(RuntimeError), store.transaction() as transaction:  # noqa: PT012
         transaction.update(key("a"), config_map("a", "2"))
         transaction.create(key("b"), config_map("b"))
-        store.set_meta("position", "7")
-        store.set_settings({"seed": 7})
+        store.set_values({"position": "7"})
+        store.set_values(settings={"seed": 7})
         raise RuntimeError
     assert store.list("configmaps") == (1, [config_map("a", resourceVersion="1")], ())
     assert store.meta("position") is None
@@ -330,12 +339,12 @@ def test_resources_and_namespaces_are_those_of_live_objects(open_new: OpenNew) -
     create(store, {"kind": "Node", "metadata": {"name": "n"}}, resource="nodes")
     create(store, event("e"), resource="events")
     create(store, config_map("a", namespace="z"), config_map("a", namespace="b"))
-    assert (store.resources(), store.namespaces()) == (
+    assert (resources(store, now[0]), namespaces(store)) == (
         ["configmaps", "events", "nodes"],
         ["b", "z"],
     )
     now[0] = 4000
-    assert (store.resources(), store.namespaces()) == (["configmaps", "nodes"], ["b", "z"])
+    assert (resources(store, now[0]), namespaces(store)) == (["configmaps", "nodes"], ["b", "z"])
 
 
 def test_revisions_taken_by_writes_that_come_to_nothing_are_not_given_again(store: Store) -> None:
@@ -358,7 +367,7 @@ def test_volatile_object_expires_before_the_next_write(open_new: OpenNew) -> Non
     now[0] += 1000
     assert names(store.list("events").objects) == ["new"]
     assert store.get(Key("events", "default", "old")) is None
-    assert store.revision() == 2
+    assert store.revision == 2
     create(store, config_map("a"))
     assert told(store, 2) == [(3, "DELETED", "old"), (4, "ADDED", "a")]
 
@@ -383,7 +392,7 @@ def test_revisions_of_expiry_do_not_depend_on_how_writes_are_grouped(
                 transaction.create(Key(resource, "default", obj["metadata"]["name"]), obj)
         steps = steps[count:]
     versions = [obj["metadata"]["resourceVersion"] for obj in store.list("configmaps").objects]
-    assert (versions, store.revision()) == (["4", "6"], 6)
+    assert (versions, store.revision) == (["4", "6"], 6)
 
 
 def test_expired_object_can_be_made_again_within_a_transaction(open_new: OpenNew) -> None:
@@ -392,7 +401,7 @@ def test_expired_object_can_be_made_again_within_a_transaction(open_new: OpenNew
     create(store, event("e"), resource="events")
     with store.transaction() as transaction:
         now[0] = 5000.0
-        assert transaction.list("events") == []
+        assert transaction.list("events").objects == []
         with pytest.raises(MissingError):
             transaction.update(Key("events", "default", "e"), event("e"))
         transaction.create(Key("events", "default", "e"), event("e"))
@@ -410,7 +419,7 @@ def test_write_removes_a_few_expired_objects_and_the_next_ones_the_others(
     with store.transaction() as transaction:
         for name in events:
             transaction.create(Key("events", "default", name), event(name))
-    since, now[0] = store.revision(), 5000.0
+    since, now[0] = store.revision, 5000.0
     with store.transaction() as transaction:
         transaction.create(Key("events", "default", events[-1]), event(events[-1]))
     assert names(store.list("events").objects) == events[-1:]
@@ -428,24 +437,24 @@ def test_write_removes_a_few_expired_objects_and_the_next_ones_the_others(
 
 
 def test_settings_change_with_the_transaction(store: Store) -> None:
-    store.set_settings({"seed": 7, "clock": "2026-01-01T00:00:00Z"})
+    store.set_values(settings={"seed": 7, "clock": "2026-01-01T00:00:00Z"})
     assert store.settings() == {"formatVersion": 1, "seed": 7, "clock": "2026-01-01T00:00:00Z"}
     with store.transaction() as transaction:
-        store.set_settings({"clock": "2026-01-02T00:00:00Z"})
+        store.set_values(settings={"clock": "2026-01-02T00:00:00Z"})
         transaction.create(key("a"), config_map("a"))
         assert store.settings()["clock"] == "2026-01-02T00:00:00Z"
-    store.set_settings({"seed": None})
+    store.set_values(settings={"seed": None})
     assert store.settings() == {"formatVersion": 1, "clock": "2026-01-02T00:00:00Z"}
-    assert store.revision() == 1
+    assert store.revision == 1
 
 
 def test_meta_value_set_in_a_transaction_is_read_in_it(store: Store) -> None:
-    store.set_meta("position", "1")
+    store.set_values({"position": "1"})
     with store.transaction():
-        store.set_meta("position", "2", {"beside": "b"})
+        store.set_values({"position": "2", "beside": "b"})
         assert store.meta("position") == "2"
     assert (store.meta("position"), store.meta("beside")) == ("2", "b")
-    store.set_meta("position", None, {"beside": None})
+    store.set_values({"position": None, "beside": None})
     assert (store.meta("position"), store.meta("beside")) == (None, None)
 
 
@@ -472,16 +481,16 @@ def test_named_lock_has_one_holder(store: Store) -> None:
 
 def test_fork_and_origin_do_not_see_each_others_writes(store: Store) -> None:
     create(store, config_map("a"), config_map("b"))
-    store.set_meta("position", "1")
-    fork = store.fork()
+    store.set_values({"position": "1"})
+    fork = fork_of(store)
     with store.transaction() as transaction:
         transaction.update(key("a"), config_map("a", "origin"))
         transaction.delete(key("b"))
-        store.set_meta("position", "2")
-        store.set_settings({"seed": 1})
+        store.set_values({"position": "2"})
+        store.set_values(settings={"seed": 1})
     with fork.transaction() as transaction:
         transaction.create(key("c"), config_map("c"))
-        fork.set_meta("position", "3")
+        fork.set_values({"position": "3"})
     assert [(names(s.list("configmaps").objects), s.meta("position")) for s in (store, fork)] == [
         (["a"], "2"),
         (["a", "b", "c"], "3"),
@@ -501,7 +510,7 @@ def test_fork_within_a_transaction_is_of_what_is_committed(store: Store) -> None
     create(store, config_map("a"))
     with store.transaction() as transaction:
         transaction.create(key("b"), config_map("b"))
-        fork = store.fork()
+        fork = fork_of(store)
         create(fork, config_map("c"))
     assert names(store.list("configmaps").objects) == ["a", "b"]
     assert names(fork.list("configmaps").objects) == ["a", "c"]
@@ -512,19 +521,19 @@ def test_fork_keeps_events_that_expire_and_the_change_log(open_new: OpenNew) -> 
     store = open_new(now=lambda: now[0])
     create(store, event("e"), resource="events")
     create(store, config_map("a"))
-    fork = store.fork()
+    fork = fork_of(store)
     assert told(fork, 0) == [(1, "ADDED", "e"), (2, "ADDED", "a")]
     now[0] = 4000.0
     assert fork.list("events").objects == []
     create(fork, config_map("b"))
     assert told(fork, 2) == [(3, "DELETED", "e"), (4, "ADDED", "b")]
     with pytest.raises(CompactedError):
-        fork.changes(5)
+        changes(fork, 5)
 
 
 def test_fork_has_locks_of_its_own(store: Store) -> None:
     with store.hold("manager.lock"):
-        fork = store.fork()
+        fork = fork_of(store)
         assert fork.holder("manager.lock") is None
         with fork.hold("manager.lock"), fork.transaction():
             pass
@@ -534,13 +543,13 @@ def test_chain_of_forks_stays_readable(store: Store) -> None:
     create(store, *(config_map(f"n{number:03}") for number in range(200)))
     fork = store
     for number in range(1000):
-        fork = fork.fork()
+        fork = fork_of(fork)
         with fork.transaction() as transaction:
             transaction.update(key("n100"), config_map("n100", str(number)))
     assert fork.get(key("n100"))["data"] == {"a": "999"}  # type: ignore[index]
     assert len(fork.list("configmaps").objects) == 200
     assert told(fork, 200) == [(1200, "MODIFIED", "n100")]
-    assert store.revision() == 200
+    assert store.revision == 200
 
 
 # --- the timeline ---
@@ -564,7 +573,7 @@ def test_each_write_has_entry_in_order_of_writes(store: Store) -> None:
         (5, "a", ("3",), None),
         (6, "a", None, ("4",)),
     ]
-    assert {(entry.at, entry.is_outside, entry.note) for entry in store.timeline()} == {
+    assert {(entry.at, entry.is_outside, entry.note) for entry in timeline_of(store)} == {
         (1_500_000, False, "")
     }
     assert history(store, after=4) == history(store)[4:]
@@ -583,7 +592,7 @@ def test_grouping_of_writes_makes_no_difference_to_timeline(open_new: OpenNew) -
                     now[0] += 1
                     write = transaction.create if int(value) < 3 else transaction.update
                     write(key(f"n{name}"), config_map(f"n{name}", value))
-        histories.append(store.timeline())
+        histories.append(timeline_of(store))
     assert len(histories[0]) == 12
     assert histories[0] == histories[1] == histories[2]
 
@@ -615,7 +624,7 @@ def test_failed_transaction_leaves_nothing_on_timeline(store: Store) -> None:
 
 def test_store_without_recorder_has_no_timeline(store: Store) -> None:
     create(store, config_map("a"))
-    assert store.timeline() == []
+    assert timeline_of(store) == []
 
 
 def test_entries_beyond_their_time_are_left_out(store: Store) -> None:
@@ -624,7 +633,7 @@ def test_entries_beyond_their_time_are_left_out(store: Store) -> None:
     for number in range(200):
         now[0] = float(number)
         create(store, config_map(f"n{number:03}"))
-        assert [entry.at for entry in store.timeline()] == [
+        assert [entry.at for entry in timeline_of(store)] == [
             second * 1_000_000 for second in range(max(0, number - 100), number + 1)
         ]
     assert history(store, since=150_000_000)[0] == (151, "n150", None, ("1",))
@@ -640,11 +649,11 @@ def test_entries_beyond_their_number_are_left_out(
     record(store)
     for number in range(30):
         create(store, config_map(f"n{number:02}"))
-        assert [entry.revision for entry in store.timeline()] == list(
+        assert [entry.revision for entry in timeline_of(store)] == list(
             range(max(1, number - 8), number + 2)
         )
     record(store, keep=inf)
-    assert len(store.timeline()) in range(10, 15)
+    assert len(timeline_of(store)) in range(10, 15)
 
 
 def test_clock_set_back_cuts_timeline_at_last_older_entry(store: Store) -> None:
@@ -660,13 +669,13 @@ def test_clock_set_back_cuts_timeline_at_last_older_entry(store: Store) -> None:
 def test_fork_and_origin_share_timeline_until_the_fork(store: Store) -> None:
     record(store)
     create(store, config_map("a"))
-    fork = store.fork()
+    fork = fork_of(store)
     record(fork)
     for each, name in ((store, "of origin"), (fork, "of fork")):
         create(each, config_map(name))
     assert [name for _, name, *_ in history(store)] == ["a", "of origin"]
     assert [name for _, name, *_ in history(fork)] == ["a", "of fork"]
-    assert history(fork.fork()) == history(fork)
+    assert history(fork_of(fork)) == history(fork)
 
 
 def test_fork_forgets_what_it_shares(store: Store) -> None:
@@ -674,7 +683,7 @@ def test_fork_forgets_what_it_shares(store: Store) -> None:
     record(store, lambda: now[0], keep=100.0)
     create(store, config_map("a"))
     now[0] = 50.0
-    fork = store.fork()
+    fork = fork_of(store)
     record(fork, lambda: now[0], keep=100.0)
     create(fork, config_map("b"))
     now[0] = 120.0
@@ -697,16 +706,16 @@ def test_reader_in_another_thread_sees_whole_commits_only(
         FolderStore.initialize(tmp_path / "state", {})
         store = FolderStore(tmp_path / "state")
     create(store, config_map("a", "0"), config_map("b", "0"))
-    fork = store.fork()
+    fork = fork_of(store)
     store.close()
     seen: list[tuple[int, int]] = []
     is_over = threading.Event()
 
     def read() -> None:
-        since = fork.revision()
+        since = fork.revision
         while not is_over.is_set():
             listed = fork.list("configmaps")
-            since = max((change.revision for change in fork.changes(since)), default=since)
+            since = max((change.revision for change in changes(fork, since)), default=since)
             seen.append((listed.revision, len({obj["data"]["a"] for obj in listed.objects})))
 
     reader = threading.Thread(target=read)
@@ -737,7 +746,7 @@ def test_writer_waits_for_the_transaction_of_another_thread() -> None:
     with pytest.raises(LockTimeoutError, match="held by another thread"), store.transaction():
         pass
     with pytest.raises(LockTimeoutError):
-        store.set_meta("position", "1")
+        store.set_values({"position": "1"})
     assert store.get(key("a")) is None
     may_end.set()
     writer.join()
@@ -764,4 +773,4 @@ def test_many_threads_lose_no_write() -> None:
     for thread in threads:
         thread.join()
     assert store.get(key("a"))["data"] == {"n": 1000}  # type: ignore[index]
-    assert store.revision() == 1001
+    assert store.revision == 1001

@@ -20,6 +20,7 @@ from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.yaml import dump
 from tests.storage.conftest import config_map, create, file_of, key
 from tests.storage.test_observed_edits import write
+from tests.stores import changes, transaction_of
 
 A = key("a")
 
@@ -35,7 +36,7 @@ def looks(store: FolderStore, monkeypatch: pytest.MonkeyPatch) -> list[Extents]:
     create(store, config_map("a"), config_map("b"), config_map("c", namespace="other"))
     create(store, {"metadata": {"name": "node-1"}}, resource="nodes")
     grow_old()
-    store.changes(4, reads=[A])
+    changes(store, 4, reads=[A])
     listed: list[Extents] = []
     real = reader.scan_extents
 
@@ -50,7 +51,7 @@ def looks(store: FolderStore, monkeypatch: pytest.MonkeyPatch) -> list[Extents]:
 def test_nothing_is_listed_where_nothing_has_happened(
     store: FolderStore, looks: list[Extents]
 ) -> None:
-    assert store.changes(4, reads=[A]) == []
+    assert changes(store, 4, reads=[A]) == []
     assert looks == [(A,)]
 
 
@@ -61,13 +62,13 @@ def test_own_write_lets_its_folder_be_listed_once(
     create(store, config_map("d"))
     grow_old()
     for _ in range(2):
-        store.changes(5, reads=[])
+        changes(store, 5, reads=[])
     assert looks == [[("configmaps", "default", None)]]
 
 
 def test_young_folder_is_listed_until_it_is_old(store: FolderStore, looks: list[Extents]) -> None:
     create(store, config_map("d"))
-    assert store.changes(5, reads=[]) == store.changes(5, reads=[]) == []
+    assert changes(store, 5, reads=[]) == changes(store, 5, reads=[]) == []
     assert len(looks) == 2
 
 
@@ -121,8 +122,8 @@ def test_edit_that_changes_time_of_folder_is_seen_without_reading_its_object(
 ) -> None:
     mine = open_store()
     EDITS[edit](folder)
-    changes = [change.key.name for change in mine.changes(4, reads=[A])]
-    assert changes == {
+    changed = [change.key.name for change in changes(mine, 4, reads=[A])]
+    assert changed == {
         "added": ["d"],
         "new namespace": ["d"],
         "new resource": ["d"],
@@ -138,15 +139,15 @@ def test_link_in_place_of_folder_is_reported_by_next_read(
 ) -> None:
     mine = open_store()
     link_elsewhere(folder)
-    mine.changes(4, reads=[A])
-    with mine.transaction(refresh=True):
+    changes(mine, 4, reads=[A])
+    with transaction_of(mine, refresh=True):
         pass
     assert [problem.reason for problem in mine.list("configmaps").problems] == [
         "is a symbolic link"
     ]
     (folder / "namespaces/other/configmaps").unlink()
     shutil.move(folder.parent / "elsewhere", folder / "namespaces/other/configmaps")
-    mine.changes(4, reads=[A])
+    changes(mine, 4, reads=[A])
     assert mine.list("configmaps").problems == ()
 
 
@@ -155,11 +156,11 @@ def test_edit_in_place_is_seen_where_its_object_is_read(
 ) -> None:
     path = file_of(folder, "b")
     path.write_text(path.read_text().replace('"1"', '"2"'))
-    assert store.changes(4, reads=[A]) == []
-    assert [change.key for change in store.changes(4, reads=[key("b")])] == [key("b")]
+    assert changes(store, 4, reads=[A]) == []
+    assert [change.key for change in changes(store, 4, reads=[key("b")])] == [key("b")]
     path.write_text(path.read_text().replace('"2"', '"3"'))
-    assert store.changes(5, reads=[A]) == []
-    assert [change.key for change in store.changes(5)] == [key("b")]
+    assert changes(store, 5, reads=[A]) == []
+    assert [change.key for change in changes(store, 5)] == [key("b")]
 
 
 def test_folders_are_looked_through_again_in_rebuilt_index(
@@ -167,7 +168,7 @@ def test_folders_are_looked_through_again_in_rebuilt_index(
 ) -> None:
     shutil.rmtree(folder / ".kubepy")
     store = open_store()
-    store.changes(store.revision(), reads=[])
+    changes(store, store.revision, reads=[])
     assert looks[0] == ((None, None, None),)
 
 
@@ -207,7 +208,7 @@ def test_follower_that_looks_for_few_objects_sees_all_but_edits_in_place(
                 files = {
                     each: value for each, value in files.items() if each.namespace == "default"
                 }
-        for change in mine.changes(revision, reads=()):
+        for change in changes(mine, revision, reads=()):
             revision = change.revision
             if change.type == "DELETED":
                 seen.pop(change.key, None)

@@ -18,6 +18,7 @@ from kubepy.storage.folder.locks import Lock
 from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.yaml import dump
 from tests.copies import copy_with_index
+from tests.stores import changes, disagreements, timeline_of
 
 from ..torture.deaths import KILLED, run_killed
 from .conftest import config_map, create, file_of, key, names, record
@@ -76,8 +77,8 @@ def commit(folder: Path) -> None:
         transaction.update(key("managed"), config_map("managed", "2"))
         transaction.create(key("new"), config_map("new", managedFields=APPLIED))
         transaction.create(key("new", "fresh"), config_map("new", namespace="fresh"))
-        store.set_meta("done", "yes")
-        store.set_settings({"clock": "2026-01-02T00:00:00Z"})
+        store.set_values({"done": "yes"})
+        store.set_values(settings={"clock": "2026-01-02T00:00:00Z"})
     store.close()
 
 
@@ -117,12 +118,12 @@ def sound_after(folder: Path, acknowledged: bool) -> list[tuple[str, str, str]]:
     assert seen in (BEFORE, AFTER)
     assert seen == AFTER or not acknowledged
     assert (store.meta("done") == "yes") == (seen == AFTER)
-    assert len(store.timeline()) == (6 if seen == AFTER else 0)
+    assert len(timeline_of(store)) == (6 if seen == AFTER else 0)
     day = "02" if seen == AFTER else "01"
     assert clock == store.settings()["clock"] == f"2026-01-{day}T00:00:00Z"
     assert (folder / "kubepy.yaml").read_text() == SETTINGS.replace("2026-01-01", f"2026-01-{day}")
-    assert store.revision() == (11 if seen == AFTER else 5)
-    assert store.check() == []
+    assert store.revision == (11 if seen == AFTER else 5)
+    assert disagreements(store) == []
     store.close()
     rebuilt_as(folder, seen)
     return seen
@@ -134,7 +135,7 @@ def rebuilt_as(folder: Path, seen: list[tuple[str, str, str]]) -> None:
     shutil.copytree(folder, copy, ignore=shutil.ignore_patterns(".kubepy"))
     store = FolderStore(copy)
     assert state(store) == seen
-    assert store.check() == []
+    assert disagreements(store) == []
     new = store.get(key("new"))
     assert new is None or new["metadata"]["managedFields"] == APPLIED
     store.close()
@@ -239,7 +240,7 @@ def test_edit_of_pending_file_wins_over_dead_commit(folder: Path) -> None:
     assert finished["default", "changed"] == "theirs"
     assert finished["default", "deleted"] == "theirs"
     assert finished["default", "new"] == "1"
-    assert [(change.type, change.key.name) for change in store.changes(11)] == [
+    assert [(change.type, change.key.name) for change in changes(store, 11)] == [
         ("MODIFIED", "changed"),
         ("ADDED", "deleted"),
     ]
@@ -265,7 +266,7 @@ def test_unwritable_file_undoes_whole_transaction(folder: Path) -> None:
         commit(folder)
     store = FolderStore(folder)
     assert state(store) == BEFORE
-    assert store.check() == []
+    assert disagreements(store) == []
     assert not (folder / "namespaces/fresh").exists()
     store.close()
 
@@ -328,7 +329,7 @@ def test_acknowledged_commit_survives_power_cut(
     power.boot("second")
     assert sound_after(power.folder, True) == AFTER
     store = FolderStore(power.folder)
-    assert store.changes(11) == []
+    assert changes(store, 11) == []
     store.close()
 
 

@@ -15,15 +15,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from kubepy.apiserver.cluster import LocalCluster
+from kubepy.controlplane.open import copy_cluster, make_cluster, open_cluster
 from kubepy.storage import FolderError
 from kubepy.storage.folder import compare, copying, index
 from kubepy.storage.folder import settings as folder_settings
 from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.locks import Lock
 from kubepy.storage.folder.store import FolderStore
-from kubepy.storage.interfaces import Store
 from kubepy.storage.memory import MemoryStore
+from kubepy.storage.store import Store
+from tests.stores import changes, disagreements, fork_of
 
 from .conftest import config_map, create, event, file_of, key, names, told
 from .test_rebuild import as_nobody, public_folder  # noqa: F401
@@ -36,8 +37,8 @@ def contents(store: Store) -> dict[str, Any]:
     """Return all that a store holds."""
     return {
         "objects": {resource: store.list(resource).objects for resource in RESOURCES},
-        "revision": store.revision(),
-        "changes": store.changes(0),
+        "revision": store.revision,
+        "changes": changes(store, 0),
         "meta": store.meta("position"),
         "settings": store.settings(),
     }
@@ -61,8 +62,8 @@ def fill(store: Store) -> None:
         transaction.create(key("gone"), config_map("gone"))
     with store.transaction() as transaction:
         transaction.delete(key("gone"))
-    store.set_meta("position", "7")
-    store.set_settings({"clock": "2026-01-01T00:00:00Z", "seed": 7})
+    store.set_values({"position": "7"})
+    store.set_values(settings={"clock": "2026-01-01T00:00:00Z", "seed": 7})
 
 
 @pytest.fixture
@@ -75,15 +76,15 @@ def filled(store: FolderStore) -> FolderStore:
 
 
 def test_fork_has_everything_of_its_origin(filled: FolderStore) -> None:
-    assert contents(filled.fork()) == contents(filled)
-    assert contents(filled.fork().fork()) == contents(filled)
+    assert contents(fork_of(filled)) == contents(filled)
+    assert contents(fork_of(fork_of(filled))) == contents(filled)
 
 
 def test_fork_takes_edits_from_outside_in_first(filled: FolderStore, folder: Path) -> None:
     path = file_of(folder, "b")
     path.write_text(path.read_text().replace('"2"', '"edited"'))
     file_of(folder, "c", "other").unlink()
-    fork = filled.fork()
+    fork = fork_of(filled)
     assert fork.get(key("b"))["data"] == {"a": "edited"}  # type: ignore[index]
     assert fork.get(key("c", "other")) is None
     assert contents(fork) == contents(filled)
@@ -94,22 +95,22 @@ def test_fork_stays_as_it_was_whatever_happens_to_the_folder(
     filled: FolderStore, folder: Path, open_store: Callable[..., FolderStore], is_read_first: bool
 ) -> None:
     expected = contents(filled)
-    fork = filled.fork()
+    fork = fork_of(filled)
     if is_read_first:
         assert contents(fork) == expected
     path = file_of(folder, "b")
     path.write_text(path.read_text().replace('"2"', '"edited"'))
     create(filled, config_map("later"))
-    filled.set_settings({"seed": 8})
+    filled.set_values(settings={"seed": 8})
     filled.close()
     shutil.rmtree(folder / ".kubepy")
     assert names(open_store().list("configmaps").objects) == ["a", "b", "later", "c"]
     assert contents(fork) == expected
-    assert contents(fork.fork()) == expected
+    assert contents(fork_of(fork)) == expected
 
 
 def test_fork_of_removed_folder_goes_on(filled: FolderStore, folder: Path) -> None:
-    fork = filled.fork()
+    fork = fork_of(filled)
     shutil.rmtree(folder)
     create(fork, config_map("d"))
     assert names(fork.list("configmaps", "default").objects) == ["a", "b", "d"]
@@ -118,13 +119,13 @@ def test_fork_of_removed_folder_goes_on(filled: FolderStore, folder: Path) -> No
 def test_fork_beside_a_writer_shows_edits_that_are_not_recorded(
     filled: FolderStore, folder: Path
 ) -> None:
-    since = filled.revision()
+    since = filled.revision
     lock = Lock(str(folder / ".kubepy/lock"))
     lock.acquire(1)
     path = file_of(folder, "b")
     path.write_text(path.read_text().replace('"2"', '"edited"'))
     file_of(folder, "c", "other").unlink()
-    fork = filled.fork()
+    fork = fork_of(filled)
     lock.release()
     assert told(fork, since) == [(since + 1, "MODIFIED", "b"), (since + 2, "DELETED", "c")]
     assert names(fork.list("configmaps").objects) == ["a", "b"]
@@ -133,9 +134,9 @@ def test_fork_beside_a_writer_shows_edits_that_are_not_recorded(
 
 def test_fork_leaves_files_out_that_cannot_be_objects(filled: FolderStore, folder: Path) -> None:
     file_of(folder, "b").write_text("{")
-    fork = filled.fork()
+    fork = fork_of(filled)
     assert names(fork.list("configmaps").objects) == ["a", "c"]
-    assert (fork.problems(), fork.get(key("b"))) == ([], None)
+    assert fork.get(key("b")) is None
     create(fork, config_map("b"))
     file_of(folder, "b").unlink()
 
@@ -154,12 +155,12 @@ def test_read_only_folder_is_forked_and_copied(public_folder: Path, tmp_path: Pa
     try:
         with as_nobody():
             store = FolderStore(public_folder)
-            assert names(store.fork().list("configmaps").objects) == ["a", "b"]
+            assert names(fork_of(store).list("configmaps").objects) == ["a", "b"]
             store.copy_to(str(copy))
             store.close()
             store = FolderStore(copy)
             assert names(store.list("configmaps").objects) == ["a", "b"]
-            assert store.check() == []
+            assert disagreements(store) == []
             store.close()
     finally:
         shutil.rmtree(copy)
@@ -197,7 +198,7 @@ def test_folder_of_a_writing_user_with_a_private_index_is_copied_whole(
             store.close()
             store = FolderStore(Path(place) / "copy")
             assert names(store.list("configmaps").objects) == ["b", "moved"]
-            assert store.check() == []
+            assert disagreements(store) == []
             store.close()
     assert len(passes) == 2
     owner.close()
@@ -292,7 +293,7 @@ def test_copy_takes_an_edit_that_is_made_meanwhile_for_one(
     again = FolderStore(tmp_path / "copy", volatile={"events": 3600.0})
     assert again.get(key("b"))["data"] == {"a": "edited"}  # type: ignore[index]
     filled.list("configmaps")
-    assert again.revision() == filled.revision()
+    assert again.revision == filled.revision
     again.close()
 
 
@@ -392,9 +393,9 @@ def test_settings_keep_comments_and_order_when_one_changes(
     )
     path.write_text(text)
     path.chmod(0o640)
-    store.set_settings({"clock": "2026-01-01T00:00:01Z"})
+    store.set_values(settings={"clock": "2026-01-01T00:00:01Z"})
     assert path.read_text() == text.replace("00:00:00Z", "00:00:01Z")
-    store.set_settings({"reconcile": "never"})
+    store.set_values(settings={"reconcile": "never"})
     assert path.read_text() == text.replace("00:00:00Z", "00:00:01Z") + "reconcile: never\n"
     assert path.stat().st_mode & 0o777 == 0o640
 
@@ -422,7 +423,7 @@ def test_settings_in_any_form_can_be_changed(
     expected: Any,
 ) -> None:
     (folder / "kubepy.yaml").write_bytes(text.encode())
-    store.set_settings({"seed": 8})
+    store.set_values(settings={"seed": 8})
     assert store.settings() == open_store().settings() == expected
     assert ("\r\n" in text) == (b"\r\n" in (folder / "kubepy.yaml").read_bytes())
 
@@ -439,7 +440,7 @@ def test_settings_edited_by_hand_meanwhile_are_kept(
         original(self, database)
 
     monkeypatch.setattr(folder_settings.SettingsEdit, "record", edit_then_record)
-    store.set_settings({"seed": 8})
+    store.set_values(settings={"seed": 8})
     assert path.read_text() == "formatVersion: 1\nreconcile: never\nseed: 8\n"
     assert store.settings() == {"formatVersion": 1, "reconcile": "never", "seed": 8}
 
@@ -449,7 +450,7 @@ def test_settings_of_another_process_are_seen(
 ) -> None:
     other = open_store()
     for number in range(5):
-        store.set_settings({"seed": number})
+        store.set_values(settings={"seed": number})
         assert other.settings()["seed"] == number
 
 
@@ -457,17 +458,17 @@ def test_settings_of_another_process_are_seen(
 
 
 def test_cluster_copied_from_memory_goes_on_as_the_original(tmp_path: Path) -> None:
-    cluster = LocalCluster.in_memory({"clock": "2026-01-01T00:00:00Z", "seed": 7})
+    cluster = make_cluster("memory:", {"clock": "2026-01-01T00:00:00Z", "seed": 7})
     cluster.client.create("configmaps", {"metadata": {"name": "a"}}, namespace="default")
-    cluster.copy_to(tmp_path / "copy")
-    copy, fork = LocalCluster.open(tmp_path / "copy"), cluster.fork()
+    copy_cluster(cluster, tmp_path / "copy")
+    copy, fork = open_cluster(tmp_path / "copy"), cluster.fork()
     made = [
         each.client.create("configmaps", {"metadata": {"generateName": "b-"}}, namespace="default")
         for each in (cluster, copy, fork)
     ]
     assert made[0] == made[1] == made[2]
     assert copy.settings == cluster.settings
-    assert copy.store.check() == []
+    assert disagreements(copy.store) == []
     copy.close()
 
 
@@ -520,14 +521,14 @@ class Forks(RuleBasedStateMachine):
     @rule(place=PLACE, seed=st.integers(0, 3))
     def set_seed(self, place: int, seed: int) -> None:
         place %= len(self.stores)
-        self.stores[place].set_settings({"seed": seed})
+        self.stores[place].set_values(settings={"seed": seed})
         self.seeds[place] = seed
 
     @rule(place=PLACE)
     def fork(self, place: int) -> None:
         place %= len(self.stores)
         if len(self.stores) < 10:
-            self.stores.append(self.stores[place].fork())
+            self.stores.append(fork_of(self.stores[place]))
             self.objects.append(dict(self.objects[place]))
             self.watched.append((self.watched[place][0], dict(self.watched[place][1])))
             self.seeds.append(self.seeds[place])
@@ -554,7 +555,7 @@ class Forks(RuleBasedStateMachine):
     def follow_the_changes(self, place: int) -> None:
         place %= len(self.stores)
         since, watched = self.watched[place]
-        for change in self.stores[place].changes(since):
+        for change in changes(self.stores[place], since):
             since = change.revision
             if change.type == "DELETED":
                 watched.pop(change.key.name, None)  # it may have come and gone since

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kubepy.api.meta import clone
-from kubepy.apiserver.cluster import LocalCluster
+from kubepy.controlplane.open import make_cluster, open_cluster
 from kubepy.storage import frozen
 
 Object = dict[str, Any]
@@ -42,13 +42,13 @@ CHANGES: dict[str, Callable[[Any], object]] = {
 def test_object_of_store_cannot_be_changed(
     tmp_path: Path, change: Callable[[Any], object], source: str
 ) -> None:
-    cluster = LocalCluster.make(tmp_path / "state", {})
+    cluster = make_cluster(tmp_path / "state", {})
     client = cluster.client
     obj = client.create("configmaps", config_map(), namespace="default")
     if source == "read":
         obj = client.get("configmaps", "a", namespace="default")
     elif source == "listed":
-        obj = LocalCluster.open(tmp_path / "state").client.list("configmaps").items[-1]
+        obj = open_cluster(tmp_path / "state").client.list("configmaps").items[-1]
     elif source == "read in a batch":
         with client.batch():
             obj = client.get("configmaps", "a", namespace="default")

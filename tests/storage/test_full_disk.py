@@ -18,11 +18,13 @@ import pytest
 
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import CollectionOptions, ListOptions, Patch
+from kubepy.controlplane.open import make_cluster, open_cluster
 from kubepy.storage import FolderError
 from kubepy.storage.folder import locks, renames, reserve
 from kubepy.storage.folder.commit_files import DONE_NEVERTHELESS
 from kubepy.storage.folder.store import FolderStore
 from tests.copies import copy_with_index
+from tests.stores import disagreements, timeline_of
 
 from .conftest import config_map, key
 from .test_faults import AFTER, BEFORE, commit, prepare, state, warm
@@ -146,10 +148,10 @@ def outcome_of(folder: Path, disk: Disk) -> str:
     store = FolderStore(folder)
     assert state(store) == seen
     assert (store.meta("done") == "yes") == happened
-    assert len(store.timeline()) == (6 if happened else 0)
+    assert len(timeline_of(store)) == (6 if happened else 0)
     with store.transaction() as transaction:
         transaction.create(key("later"), config_map("later"))
-    assert store.check() == []
+    assert disagreements(store) == []
     store.close()
     return "nothing" if not happened else "all" if error is None else "all, with an error"
 
@@ -171,7 +173,7 @@ def test_recovery_on_full_disk_leaves_nothing_half_done(tmp_path: Path) -> None:
             break
     store = FolderStore(folder)
     assert state(store) == AFTER
-    assert store.check() == []
+    assert disagreements(store) == []
     store.close()
 
 
@@ -201,11 +203,11 @@ class ReservedDisk(Disk):
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalCluster]:
     """Make a cluster on a disk that has no room any more for a second reserve."""
-    made = LocalCluster.make(tmp_path / "state", {"clock": "2026-11-20T10:00:00Z"})
+    made = make_cluster(tmp_path / "state", {"clock": "2026-11-20T10:00:00Z"})
     for name in ("a", "b"):
         made.client.create("configmaps", {"metadata": {"name": name}}, namespace="default")
     made.close()
-    opened = LocalCluster.open(tmp_path / "state")
+    opened = open_cluster(tmp_path / "state")
     monkeypatch.setattr(reserve, "SHARE", 1 << 62)
     yield opened
     opened.close()
@@ -229,7 +231,7 @@ def test_deletion_works_on_full_disk(cluster: LocalCluster, tmp_path: Path) -> N
         assert "a" in names_of(cluster)
         cluster.client.delete("configmaps", "a", namespace="default")
         assert "a" not in names_of(cluster)
-    assert cluster.store.check() == []
+    assert disagreements(cluster.store) == []
 
 
 def test_deletion_of_collection_works_on_full_disk(cluster: LocalCluster, tmp_path: Path) -> None:
@@ -264,7 +266,7 @@ def test_index_that_finds_no_room_to_be_opened_is_not_made_anew(
     cluster: LocalCluster, tmp_path: Path
 ) -> None:
     cluster.client.get("configmaps", "a", namespace="default")
-    revision = cluster.store.revision()
+    revision = cluster.store.revision
     cluster.close()
     index = tmp_path / "state" / ".kubepy" / "index.db"
     identity = index.stat().st_ino
@@ -278,5 +280,5 @@ def test_index_that_finds_no_room_to_be_opened_is_not_made_anew(
             transaction.delete(key("a"))
     assert index.stat().st_ino == identity
     reader = FolderStore(tmp_path / "state")
-    assert reader.revision() == revision
+    assert reader.revision == revision
     reader.close()

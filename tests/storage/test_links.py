@@ -15,10 +15,11 @@ import pytest
 from kubepy.apiserver.cluster import object_links
 from kubepy.storage import Key
 from kubepy.storage.folder.store import FolderStore
-from kubepy.storage.interfaces import Store
 from kubepy.storage.links import LinkKind, RecordedView, link_values
 from kubepy.storage.memory import MemoryStore
 from kubepy.storage.model import to_json
+from kubepy.storage.store import Store
+from tests.stores import changes, disagreements, fork_of
 
 from .conftest import Object, config_map, create, file_of, key
 
@@ -32,12 +33,7 @@ KINDS = [
 
 
 def connect(store: Store) -> Store:
-    store.connect(
-        lambda key, obj, modified, old: obj,
-        lambda key, obj, now: None,
-        lambda: 0.0,
-        links=object_links,
-    )
+    store.connect(lambda: 0.0, links=object_links)
     return store
 
 
@@ -51,10 +47,10 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     write_pods(connect(origin), 0)
     if request.param == "fork of a folder":
         origin.view().refresh()  # makes the indexes
-    store = connect(origin.fork()) if "fork" in request.param else origin
+    store = connect(fork_of(origin)) if "fork" in request.param else origin
     write_pods(store, 1)
     yield store
-    assert store.check() == []
+    assert disagreements(store) == []
     origin.close()
 
 
@@ -208,12 +204,12 @@ def test_edit_of_file_shows_in_links_when_it_is_recorded(tmp_path: Path) -> None
     file.write_text(file.read_text().replace("first", "second"))
     view.refresh()
     assert [place for place, _ in view.linked("uid", "first")] == [key("a")]
-    store.changes(0)  # looks at the files
+    changes(store, 0)  # looks at the files
     view.refresh()
     assert view.linked("uid", "first") == []
     assert [place for place, _ in view.linked("uid", "second")] == [key("a")]
     file.unlink()
-    store.changes(0)
+    changes(store, 0)
     view.refresh()
     assert view.linked("uid", "second") == []
     view.release()
@@ -230,7 +226,7 @@ def test_view_goes_on_with_rebuilt_index(tmp_path: Path) -> None:
     view.release()
     for path in (tmp_path / ".kubepy").glob("index.db*"):
         path.unlink()
-    store.changes(store.revision())
+    changes(store, store.revision)
     view.refresh()
     assert_links_hold(view)
     view.release()

@@ -17,6 +17,7 @@ from kubepy.storage import FolderError, Key, LockTimeoutError
 from kubepy.storage.errors import RemovedIndexError
 from kubepy.storage.folder.locks import Lock
 from kubepy.storage.folder.store import FolderStore
+from tests.stores import changes
 
 from .conftest import config_map, create, key, names
 
@@ -164,8 +165,8 @@ def test_processes_writing_at_once_lose_nothing(store: FolderStore, folder: Path
     assert store.get(key("counter"))["data"] == {"n": 60}  # type: ignore[index]
     expected = sorted(f"made-{number}-{step}" for number in range(4) for step in range(15))
     assert names(store.list("pods").objects) == expected
-    assert store.revision() == 1 + 60 + 60
-    assert {change.key for change in store.changes(1) if change.key.resource == "pods"} == {
+    assert store.revision == 1 + 60 + 60
+    assert {change.key for change in changes(store, 1) if change.key.resource == "pods"} == {
         Key("pods", "default", name) for name in expected
     }
 

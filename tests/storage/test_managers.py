@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kubepy.storage.folder.store import FolderStore
+from tests.stores import changes, disagreements
 
 from .conftest import config_map, create, file_of, key, names
 
@@ -76,7 +77,7 @@ def test_changed_file_of_managers_alone_is_edit(store: FolderStore, folder: Path
     path = managers_file(folder)
     path.write_text(path.read_text().replace("kubectl", "other"))
     assert managers(store) == CHANGED
-    assert [(change.type, change.key.name) for change in store.changes(1)] == [("MODIFIED", "a")]
+    assert [(change.type, change.key.name) for change in changes(store, 1)] == [("MODIFIED", "a")]
 
 
 def test_link_in_place_of_managers_loses_only_managers(store: FolderStore, folder: Path) -> None:
@@ -99,7 +100,7 @@ def test_folder_in_place_of_managers_loses_only_managers(store: FolderStore, fol
     create(store, config_map("b"))
     assert (names(store.list("configmaps").objects), managers(store)) == (["a", "b"], CHANGED)
     path = "namespaces/default/configmaps/.managed/a.yaml"
-    assert store.check() == [
+    assert disagreements(store) == [
         f"{path}: is missing: the managers of its object are in the index alone"
     ]
     assert store.repair() == [f"{path}: is a folder, left as it is: remove it"]
@@ -125,10 +126,10 @@ def test_managers_without_object_are_reported_and_repaired(
     create(store, config_map("a"))
     managers_file(folder, "gone").parent.mkdir()
     managers_file(folder, "gone").write_text("managedFields: []\n")
-    assert store.check() == [
+    assert disagreements(store) == [
         "namespaces/default/configmaps/.managed/gone.yaml: belongs to no object"
     ]
     assert store.repair() == [
         "namespaces/default/configmaps/.managed/gone.yaml: belongs to no object, removed"
     ]
-    assert store.check() == []
+    assert disagreements(store) == []

@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from kubepy.storage import CompactedError, ConflictError, ExistsError, MissingError
 from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.yaml import dump
+from tests.stores import changes, disagreements
 
 from .conftest import config_map, file_of, key
 
@@ -45,13 +46,13 @@ class Model(RuleBasedStateMachine):
 
     @rule(name=NAMES, value=VALUES)
     def update(self, name: str, value: str) -> None:
-        before = self.store.revision()
+        before = self.store.revision
         try:
             with self.store.transaction() as transaction:
                 transaction.update(key(name), config_map(name, value))
             changed = self.objects[name] != value
             self.objects[name] = value
-            assert (self.store.revision() > before) >= changed
+            assert (self.store.revision > before) >= changed
         except MissingError:
             assert name not in self.objects
 
@@ -132,7 +133,7 @@ class Model(RuleBasedStateMachine):
     def catch_up(self) -> None:
         """Check that following the change log gives the objects that exist."""
         try:
-            for change in self.store.changes(self.since):
+            for change in changes(self.store, self.since):
                 if change.type == "DELETED":
                     self.watched.pop(change.key.name, None)
                 else:
@@ -158,7 +159,7 @@ class Model(RuleBasedStateMachine):
         assert {
             name: obj["data"]["a"] for name, obj in found.items() if obj is not None
         } == self.objects
-        assert self.store.check() == []
+        assert disagreements(self.store) == []
 
     def path(self, name: str) -> Path:
         from kubepy.storage.folder.paths import encode

@@ -14,9 +14,10 @@ import pytest
 
 from kubepy.storage import ConflictError, FolderError, Key
 from kubepy.storage.folder.store import FolderStore
-from kubepy.storage.model import DELETED, CommittedChanges, LoggedChange
+from kubepy.storage.model import DELETED, Change, CommittedChanges
 from kubepy.storage.yaml import dump
 from tests.storage.conftest import config_map, create, file_of, history, key, names, record, told
+from tests.stores import changes, transaction_of
 
 
 def write(folder: Path, name: str, value: str, namespace: str = "default") -> None:
@@ -30,7 +31,8 @@ def write(folder: Path, name: str, value: str, namespace: str = "default") -> No
 
 def revisions(store: FolderStore, since: int) -> list[tuple[int, str, str]]:
     return [
-        (change.revision, change.type, change.key.name) for change in store.changes(since, reads=())
+        (change.revision, change.type, change.key.name)
+        for change in changes(store, since, reads=())
     ]
 
 
@@ -58,7 +60,7 @@ def test_edit_met_after_own_write_has_revision_after_it(store: FolderStore, fold
             transaction.update(key("b"), config_map("b", "ours"))["metadata"]["resourceVersion"]
             == "4"
         )
-        assert names(transaction.list("configmaps")) == ["a", "b"]
+        assert names(transaction.list("configmaps").objects) == ["a", "b"]
         assert transaction.create(key("d"), config_map("d"))["metadata"]["resourceVersion"] == "7"
     assert told(store, 3) == [
         (4, "MODIFIED", "b"),
@@ -75,7 +77,7 @@ def test_edit_of_object_that_is_not_read_is_left_for_later(
     write(folder, "a", "theirs")
     with store.transaction() as transaction:
         transaction.update(key("b"), config_map("b", "ours"))
-    assert store.revision() == 3
+    assert store.revision == 3
     assert told(store, 2) == [(3, "MODIFIED", "b"), (4, "MODIFIED", "a")]
 
 
@@ -85,10 +87,10 @@ def test_edit_of_failed_transaction_is_recorded_by_next(store: FolderStore, fold
     with suppress(KeyError), store.transaction() as transaction:
         assert transaction.get(key("a"))["data"] == {"a": "theirs"}  # type: ignore[index]
         raise KeyError
-    assert store.revision() == 1
+    assert store.revision == 1
     with store.transaction() as transaction:
         transaction.get(key("a"))
-    assert store.revision() == 2
+    assert store.revision == 2
     assert revisions(store, 1) == [(2, "MODIFIED", "a")]
 
 
@@ -111,7 +113,7 @@ def test_broken_file_cannot_be_written_and_is_found_without_refresh(
     with pytest.raises(FolderError, match=r"a\.yaml:1"), store.transaction() as transaction:
         transaction.update(key("a"), config_map("a", "2"))
     with store.transaction() as transaction:
-        assert names(transaction.list("configmaps")) == ["b"]
+        assert names(transaction.list("configmaps").objects) == ["b"]
     write(folder, "a", "3")
     with store.transaction() as transaction:
         transaction.update(key("a"), config_map("a", "4"))
@@ -187,7 +189,7 @@ class Follower:
         self.values: dict[Key, str] = {}
         self.revision = 0
 
-    def apply(self, changes: list[LoggedChange], revision: int) -> None:
+    def apply(self, changes: list[Change], revision: int) -> None:
         for change in changes:
             assert change.revision > self.revision
             if change.type == DELETED:
@@ -217,7 +219,7 @@ def random_work(store: FolderStore, chance: Random, number: int) -> None:
     refresh = chance.random() < 0.1
     with (
         suppress(FolderError, ConflictError, KeyError),
-        store.transaction(refresh=refresh) as transaction,
+        transaction_of(store, refresh=refresh) as transaction,
     ):
         for step in range(chance.randint(1, 4)):
             name, namespace = chance.choice("abc"), chance.choice(("default", "other"))
@@ -254,7 +256,7 @@ def test_followers_of_log_and_commits_end_with_what_files_say(
 
     def hear(committed: CommittedChanges) -> None:
         if committed.base > commits.revision:
-            _, changes = store.logged_changes(commits.revision, scan=False)
+            _, changes = store.changes(commits.revision)
             commits.apply(
                 [change for change in changes if change.revision <= committed.base], committed.base
             )
@@ -263,17 +265,20 @@ def test_followers_of_log_and_commits_end_with_what_files_say(
             committed.revision,
         )
 
-    store.listen(hear)
+    store.watch(hear)
     for number in range(15):
         for _ in range(chance.randint(0, 2)):
             random_edit(folder, chance, number)
         random_work(store, chance, number)
         if chance.random() < 0.5:
-            revision, changes = store.logged_changes(log.revision, scan=chance.random() < 0.3)
+            if chance.random() < 0.3:
+                store.look()
+            revision, changes = store.changes(log.revision)
             log.apply(changes, revision)
     fresh = open_store()
     listed = fresh.list("configmaps")
-    revision, changes = fresh.logged_changes(log.revision, scan=True)
+    fresh.look()
+    revision, changes = fresh.changes(log.revision)
     log.apply(changes, revision)
     hear(CommittedChanges(revision, revision, []))
     broken = {problem.path for problem in listed.problems}

@@ -16,6 +16,7 @@ import pytest
 from kubepy.storage import FolderError, Key, Problem
 from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.yaml import dump
+from tests.stores import changes, disagreements, resources
 
 from .conftest import config_map, create, file_of, key, names
 from .test_faults import AFTER, die_after_recording, state
@@ -107,14 +108,14 @@ def all_objects(store: FolderStore) -> list[str]:
 def is_held_back(store: FolderStore, problem: Problem) -> None:
     """Check that the objects in default/configmaps count as neither removed nor changed, and cannot
     be written."""
-    revision = store.revision()
+    revision = store.revision
     assert store.list("configmaps", "default") == (
         revision,
         [config_map("a", resourceVersion="1"), config_map("b", resourceVersion="2")],
         (problem,),
     )
-    assert store.changes(4) == []
-    assert "configmaps" in store.resources()
+    assert changes(store, 4) == []
+    assert "configmaps" in resources(store)
     assert problem in store.problems()
     with pytest.raises(FolderError, match=problem.reason):
         store.get(key("a"))
@@ -128,11 +129,11 @@ def is_held_back(store: FolderStore, problem: Problem) -> None:
         with store.transaction() as transaction, pytest.raises(FolderError, match=problem.reason):
             write(transaction)
     with store.transaction() as transaction:
-        assert names(transaction.list("configmaps", "default")) == ["a", "b"]
+        assert names(transaction.list("configmaps", "default").objects) == ["a", "b"]
         transaction.update(
             NODE, {"kind": "Node", "metadata": {"name": "n", "labels": {"r": str(revision)}}}
         )
-    assert store.check() == []
+    assert disagreements(store) == []
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -144,7 +145,7 @@ def test_objects_behind_obstacle_count_as_they_last_were(
     is_held_back(store, Problem(place, 0, why))
     put_back(folder / place)
     assert all_objects(store) == ["a", "b", "c"]
-    assert [change.key for change in store.changes(4)] == [NODE]
+    assert [change.key for change in changes(store, 4)] == [NODE]
     assert store.problems() == []
 
 
@@ -161,15 +162,15 @@ def test_unreadable_folder_hides_its_own_objects_only(
         assert [one.reason for one in snapshot.problems] == [
             "cannot be read: Permission denied"
         ] or operations
-        assert store.changes(4) == []
+        assert changes(store, 4) == []
         assert store.get(NODE) is not None
         with store.transaction() as transaction:
             transaction.update(
                 NODE, {"kind": "Node", "metadata": {"name": "n", "labels": {"a": "b"}}}
             )
-        assert store.check() == []
+        assert disagreements(store) == []
     assert all_objects(store) == ["a", "b", "c"]
-    assert [change.key for change in store.changes(4)] == [NODE]
+    assert [change.key for change in changes(store, 4)] == [NODE]
     assert store.problems() == []
 
 
@@ -199,9 +200,9 @@ def test_edit_behind_obstacle_shows_once_it_is_removed(store: FolderStore, folde
     kept = folder / "namespaces/default/.kept"
     (kept / "a.yaml").write_text(dump(config_map("a", "edited")))
     (kept / "b.yaml").unlink()
-    assert store.changes(4) == []
+    assert changes(store, 4) == []
     put_back(folder / PLACES[0])
-    assert [(change.type, change.key.name) for change in store.changes(4)] == [
+    assert [(change.type, change.key.name) for change in changes(store, 4)] == [
         ("MODIFIED", "a"),
         ("DELETED", "b"),
     ]
@@ -247,7 +248,7 @@ def test_link_in_place_of_folder_is_never_followed(store: FolderStore, folder: P
     (folder / ".kubepy/lock.holder").write_text("1\nleft by one that died\n")
     with store.transaction() as transaction:
         transaction.delete(key("c", "other"))
-    assert store.check() == []
+    assert disagreements(store) == []
     assert sorted((path.name, path.stat().st_mtime_ns) for path in elsewhere.iterdir()) == before
 
 
@@ -309,7 +310,7 @@ def test_pending_commit_with_managers_waits_for_their_folder(folder: Path) -> No
 def test_folder_named_like_temporary_file_stops_only_writes_beside_it(
     store: FolderStore, folder: Path
 ) -> None:
-    temporary = folder / f"namespaces/default/configmaps/.kubepy-{store.revision() + 1}.tmp"
+    temporary = folder / f"namespaces/default/configmaps/.kubepy-{store.revision + 1}.tmp"
     temporary.mkdir()
     with (
         pytest.raises(FolderError, match=r"\.kubepy-\d+\.tmp|cannot be written"),

@@ -19,6 +19,7 @@ from kubepy.storage.folder.commit_files import Journal
 from kubepy.storage.folder.locks import Lock
 from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.yaml import dump
+from tests.stores import changes, disagreements, resources, transaction_of
 
 from .conftest import config_map, create, file_of, key, names
 
@@ -28,7 +29,7 @@ def edit(path: Path, old: str, new: str) -> None:
 
 
 def told(store: FolderStore, since: int) -> list[tuple[str, str]]:
-    return [(change.type, change.key.name) for change in store.changes(since)]
+    return [(change.type, change.key.name) for change in changes(store, since)]
 
 
 @contextmanager
@@ -46,7 +47,7 @@ def test_edit_becomes_new_revision_and_change(store: FolderStore, folder: Path) 
     edit(file_of(folder, "a"), '"1"\nkind', '"2"\nkind')
     text = file_of(folder, "a").read_text()
     assert store.get(key("a")) == config_map("a", "2", uid="1", resourceVersion="3")
-    assert store.changes(2)[0].object == config_map("a", "2", uid="1", resourceVersion="3")
+    assert changes(store, 2)[0].object == config_map("a", "2", uid="1", resourceVersion="3")
     assert told(store, 2) == [("MODIFIED", "a")]
     assert file_of(folder, "a").read_text() == text
 
@@ -59,7 +60,7 @@ def test_new_and_removed_files_are_additions_and_deletions(
     file_of(folder, "a").unlink()
     assert names(store.list("configmaps").objects) == ["b", "c"]
     assert told(store, 2) == [("DELETED", "a"), ("ADDED", "c")]
-    assert store.changes(2)[0].object == config_map("a", resourceVersion="3")
+    assert changes(store, 2)[0].object == config_map("a", resourceVersion="3")
 
 
 def test_file_with_another_uid_is_deletion_and_addition(store: FolderStore, folder: Path) -> None:
@@ -67,8 +68,8 @@ def test_file_with_another_uid_is_deletion_and_addition(store: FolderStore, fold
     file_of(folder, "a").write_text(dump(config_map("a", uid="2")))
     assert store.get(key("a")) == config_map("a", uid="2", resourceVersion="3")
     assert told(store, 1) == [("DELETED", "a"), ("ADDED", "a")]
-    assert store.changes(1)[0].object == config_map("a", uid="1", resourceVersion="2")
-    assert store.check() == []
+    assert changes(store, 1)[0].object == config_map("a", uid="1", resourceVersion="2")
+    assert disagreements(store) == []
 
 
 def test_deleted_folder_deletes_its_objects(store: FolderStore, folder: Path) -> None:
@@ -85,9 +86,9 @@ def test_transaction_with_refresh_records_edits_of_all_resources_first(
     path = folder / "cluster/nodes/node-1.yaml"
     path.parent.mkdir(parents=True)
     path.write_text("kind: Node\nmetadata: {name: node-1}\n")
-    with store.transaction(refresh=True) as transaction:
+    with transaction_of(store, refresh=True) as transaction:
         assert transaction.revision == 2
-        assert names(transaction.list("nodes")) == ["node-1"]
+        assert names(transaction.list("nodes").objects) == ["node-1"]
 
 
 def test_update_that_names_version_before_edit_conflicts(store: FolderStore, folder: Path) -> None:
@@ -190,7 +191,7 @@ def test_handwritten_manifest_keeps_defaults_of_admission(
         "resourceVersion": second["metadata"]["resourceVersion"],
     }
     assert second["data"] == {"a": "b"}
-    assert store.check() == []
+    assert disagreements(store) == []
     path.unlink()
 
 
@@ -342,8 +343,8 @@ def test_readers_show_edit_while_another_process_has_lock(store: FolderStore, fo
         assert store.get(key("b")) is None
         with pytest.raises(FolderError, match=r"c\.yaml:1: "):
             store.get(key("c"))
-        assert store.resources() == ["configmaps"]
-        assert store.changes(3) == []
+        assert resources(store) == ["configmaps"]
+        assert changes(store, 3) == []
     assert told(store, 3) == [("MODIFIED", "a"), ("DELETED", "b"), ("ADDED", "d")]
 
 
@@ -387,7 +388,7 @@ def test_reading_leaves_folder_as_it_was(
     reader = open_store()
     reader.get(key("a"))
     reader.list("configmaps")
-    reader.changes(0)
+    changes(reader, 0)
     reader.problems()
     reader.close()
     assert contents() == before
@@ -553,9 +554,9 @@ def test_edit_between_rename_and_stamp_is_seen(
         assert '"3"' in file_of(folder, "a").read_text()
     else:
         if way == "changes":
-            assert [change.key for change in other.changes(other.revision())] in ([], [key("a")])
+            assert [change.key for change in changes(other, other.revision)] in ([], [key("a")])
         elif way == "look":
-            with other.transaction(refresh=True):
+            with transaction_of(other, refresh=True):
                 pass
         found = other.get(key("a"))
         assert found is not None

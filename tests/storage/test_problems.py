@@ -14,6 +14,7 @@ from kubepy.storage import EditError, FolderError, Key
 from kubepy.storage.folder.manifest import ContentError, parse
 from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.yaml.loader import DocumentText, split
+from tests.stores import changes
 
 from .conftest import config_map, create, file_of, key, names
 
@@ -117,7 +118,7 @@ def test_invalid_file_is_reported_and_left_alone(
         store.get(key("bad"))
     refuses_every_write(store)
     assert path.read_bytes() == content
-    assert store.changes(2) == []
+    assert changes(store, 2) == []
 
 
 @pytest.mark.parametrize(("content", "expected"), UNNAMED.values(), ids=UNNAMED.keys())
@@ -130,7 +131,7 @@ def test_file_that_does_not_name_its_object_keeps_it(
     assert (problem.line, problem.reason, problem.keeps_object) == (*expected, True)
     assert names(store.list("configmaps").objects) == ["bad", "good"]
     assert path.read_bytes() == content
-    assert store.changes(2) == []
+    assert changes(store, 2) == []
     new = file_of(folder, "new")
     new.write_bytes(content)
     assert names(store.list("configmaps").objects) == ["bad", "good"]
@@ -139,7 +140,7 @@ def test_file_that_does_not_name_its_object_keeps_it(
 
 def refuses_every_write(store: FolderStore) -> None:
     with store.transaction() as transaction:
-        assert names(transaction.list("configmaps")) == ["good"]
+        assert names(transaction.list("configmaps").objects) == ["good"]
         for write in (transaction.create, transaction.update):
             with pytest.raises(FolderError, match=r"bad\.yaml"):
                 write(key("bad"), config_map("bad"))
@@ -166,7 +167,7 @@ def test_repaired_file_is_change_for_watchers(store: FolderStore, folder: Path) 
     file_of(folder, "bad").write_text("{")
     assert store.list("configmaps").problems != ()
     file_of(folder, "bad").write_text(text)
-    assert [(change.type, change.key.name) for change in store.changes(2)] == [("MODIFIED", "bad")]
+    assert [(change.type, change.key.name) for change in changes(store, 2)] == [("MODIFIED", "bad")]
     assert store.problems() == []
     assert names(store.list("configmaps").objects) == ["bad", "good"]
 
@@ -175,7 +176,7 @@ def test_invalid_file_that_is_removed_is_deletion(store: FolderStore, folder: Pa
     file_of(folder, "bad").write_text("{")
     assert store.list("configmaps").problems != ()
     file_of(folder, "bad").unlink()
-    assert [(change.type, change.key.name) for change in store.changes(2)] == [("DELETED", "bad")]
+    assert [(change.type, change.key.name) for change in changes(store, 2)] == [("DELETED", "bad")]
     assert store.problems() == []
 
 
@@ -353,7 +354,7 @@ def test_object_of_refused_edit_is_read_only_in_transaction(
 ) -> None:
     sound = forbid(folder)
     with strict.transaction() as transaction:
-        assert names(transaction.list("configmaps")) == ["a", "b"]
+        assert names(transaction.list("configmaps").objects) == ["a", "b"]
         assert transaction.get(key("a"))["data"] == {"a": "1"}  # type: ignore[index]
         for write in (transaction.create, transaction.update):
             with pytest.raises(FolderError, match=r"a\.yaml:3: data\.a: may not"):
@@ -367,11 +368,11 @@ def test_object_of_refused_edit_is_read_only_in_transaction(
 
 def test_refused_edit_and_its_undoing_are_no_changes(strict: FolderStore, folder: Path) -> None:
     sound = forbid(folder)
-    assert strict.changes(2) == []
+    assert changes(strict, 2) == []
     allow(folder, sound)
-    assert strict.changes(2) == []
+    assert changes(strict, 2) == []
     allow(folder, sound.replace('"1"', '"2"'))
-    assert [(change.type, change.key.name) for change in strict.changes(2)] == [("MODIFIED", "a")]
+    assert [(change.type, change.key.name) for change in changes(strict, 2)] == [("MODIFIED", "a")]
 
 
 def test_refused_edit_after_broken_file_puts_object_back_into_lists(
@@ -380,10 +381,10 @@ def test_refused_edit_after_broken_file_puts_object_back_into_lists(
     sound = file_of(folder, "a").read_text()
     allow(folder, "{")
     assert names(strict.list("configmaps").objects) == ["b"]
-    assert strict.changes(2) == []
+    assert changes(strict, 2) == []
     allow(folder, sound)
     forbid(folder)
-    assert [(change.type, change.key.name) for change in strict.changes(2)] == [("MODIFIED", "a")]
+    assert [(change.type, change.key.name) for change in changes(strict, 2)] == [("MODIFIED", "a")]
     assert names(strict.list("configmaps").objects) == ["a", "b"]
     allow(folder, "{")
     assert names(strict.list("configmaps").objects) == ["b"]

@@ -19,6 +19,7 @@ from kubepy.storage.folder.database import Row, checksum
 from kubepy.storage.folder.outside_edits import OutsideEdits
 from kubepy.storage.folder.scan import Extents
 from kubepy.storage.folder.store import FolderStore
+from tests.stores import changes, resources
 
 from .conftest import config_map, create, file_of, key, names
 
@@ -38,12 +39,12 @@ def test_removed_index_loses_no_object(
     again = open_store()
     assert names(again.list("configmaps").objects) == [f"n{number}" for number in range(5)]
     assert names(again.list("nodes").objects) == ["n"]
-    assert again.revision() > 6
+    assert again.revision > 6
     assert (
         len({obj["metadata"]["resourceVersion"] for obj in again.list("configmaps").objects}) == 5
     )
     with pytest.raises(CompactedError):
-        again.changes(0)
+        changes(again, 0)
 
 
 def test_removed_index_is_made_anew_by_open_store(store: FolderStore, folder: Path) -> None:
@@ -71,7 +72,7 @@ def test_index_without_its_rows_shows_versions_that_nothing_matches(
         monkeypatch.undo()
         shown = other.get(key("a"))
         assert shown is not None
-        versions.extend((shown["metadata"]["resourceVersion"], str(other.revision())))
+        versions.extend((shown["metadata"]["resourceVersion"], str(other.revision)))
         return record(edits, extents, same_boot=same_boot)
 
     monkeypatch.setattr(OutsideEdits, "record", record_after_other_reads)
@@ -81,7 +82,7 @@ def test_index_without_its_rows_shows_versions_that_nothing_matches(
         0 < int(version) < int(recorded["metadata"]["resourceVersion"]) for version in versions
     )
     with pytest.raises(CompactedError):  # its reader lists again
-        store.changes(int(versions[1]))
+        changes(store, int(versions[1]))
 
 
 def test_revisions_grow_over_indexes_made_at_one_moment(
@@ -304,7 +305,7 @@ def test_read_only_folder_can_be_read(
         assert names(store.list("configmaps").objects) == ["a", "b"]
         assert store.get(key("a"))["data"] == {"a": "1"}  # type: ignore[index]
         assert (store.get(key("a")) == config_map("a", resourceVersion="1")) == has_index
-        assert store.resources() == ["configmaps"]
+        assert resources(store) == ["configmaps"]
         assert (store.problems(), store.check()) == ([], [])
         with pytest.raises(FolderError, match="Permission denied"):
             create(store, config_map("c"))

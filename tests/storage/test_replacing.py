@@ -17,6 +17,7 @@ import pytest
 from kubepy.storage.folder import renames, replacing
 from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.yaml import dump
+from tests.stores import disagreements
 
 from ..torture.deaths import KILLED
 from .conftest import config_map, create, file_of, key, names
@@ -211,7 +212,7 @@ def test_edit_of_settings_before_exchange_counts(store: FolderStore, folder: Pat
         settings.write_text(settings.read_text() + "# a remark\nseed: 7\n")
 
     with before_rename(append):
-        store.set_settings({"clock": "2026-01-01T00:00:00Z"})
+        store.set_values(settings={"clock": "2026-01-01T00:00:00Z"})
     assert store.settings() == {"formatVersion": 1, "seed": 7, "clock": "2026-01-01T00:00:00Z"}
     assert "# a remark\n" in settings.read_text()
 
@@ -259,7 +260,7 @@ def test_edit_survives_death_between_exchange_and_look(
     killed(folder, write, lambda: rename(path), renamed)
     store = open_store()
     assert value(store) == "edited"
-    assert store.check() == []
+    assert disagreements(store) == []
     assert os.listdir(path.parent) == ["a.yaml"]
 
 
@@ -273,7 +274,7 @@ def test_death_between_exchange_and_look_without_edit_is_finished(
     killed(folder, write, lambda: None, 1)
     store = open_store()
     assert value(store) == ("new" if write is update else None)
-    assert store.check() == []
+    assert disagreements(store) == []
     assert [
         name
         for name in (os.listdir(path.parent) if path.parent.exists() else ())
@@ -288,7 +289,7 @@ def test_edit_of_settings_survives_death_between_exchange_and_look(
     store.close()
     killed(
         folder,
-        lambda store: store.set_settings({"clock": "2026-01-01T00:00:00Z"}),
+        lambda store: store.set_values(settings={"clock": "2026-01-01T00:00:00Z"}),
         lambda: settings.write_text(settings.read_text() + "seed: 7\n"),
         1,
     )
@@ -313,7 +314,7 @@ def test_edit_survives_interrupt_between_exchange_and_look(
     ):
         write(store)
     assert value(store) == "edited"
-    assert store.check() == []
+    assert disagreements(store) == []
     assert os.listdir(path.parent) == ["a.yaml"]
 
 
@@ -349,7 +350,7 @@ def test_files_are_written_and_removed_without_such_renames(
     assert names(store.list("configmaps").objects) == ["a"]
     assert value(store) == "new"
     assert os.listdir(file_of(folder, "a").parent) == ["a.yaml"]
-    store.set_settings({"seed": 1})
+    store.set_values(settings={"seed": 1})
     assert store.settings()["seed"] == 1
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from kubepy.storage import FolderError, NoClusterError
 from kubepy.storage.folder.store import FolderStore
+from tests.stores import disagreements
 
 from .conftest import config_map, create, file_of, key
 
@@ -23,7 +24,7 @@ def test_initialize_makes_empty_cluster(tmp_path: Path) -> None:
     }
     store = FolderStore(state)
     assert store.settings() == {"formatVersion": 1, "seed": 7}
-    assert store.check() == []
+    assert disagreements(store) == []
     store.close()
 
 

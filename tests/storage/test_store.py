@@ -9,6 +9,7 @@ import pytest
 
 from kubepy.storage import Key
 from kubepy.storage.folder.store import FolderStore
+from tests.stores import changes, resources
 
 from .conftest import config_map, create, event, file_of, key, names, told
 
@@ -19,9 +20,9 @@ def test_update_that_changes_nothing_writes_nothing(store: FolderStore, folder: 
     with store.transaction() as transaction:
         same = transaction.update(key("a"), config_map("a", resourceVersion="1"))
     assert same["metadata"]["resourceVersion"] == "1"
-    assert store.revision() == 1
+    assert store.revision == 1
     assert file_of(folder, "a").stat() == before
-    assert store.changes(1) == []
+    assert changes(store, 1) == []
 
 
 def test_deleting_returns_last_state_and_removes_file_and_empty_folders(
@@ -43,7 +44,7 @@ def test_exception_in_transaction_changes_nothing(store: FolderStore, folder: Pa
     with pytest.raises(RuntimeError), store.transaction() as transaction:  # noqa: PT012
         transaction.update(key("a"), config_map("a", "2"))
         transaction.create(key("b"), config_map("b"))
-        store.set_meta("position", "7")
+        store.set_values({"position": "7"})
         raise RuntimeError
     assert store.list("configmaps") == (1, [config_map("a", resourceVersion="1")], ())
     assert store.meta("position") is None
@@ -56,7 +57,7 @@ def test_cluster_scoped_objects_lie_apart(store: FolderStore, folder: Path) -> N
     assert names(store.list("nodes", "").objects) == ["n"]
     assert store.list("nodes", "default").objects == []
     assert (folder / "cluster/nodes/n.yaml").is_file()
-    assert store.resources() == ["nodes"]
+    assert resources(store) == ["nodes"]
 
 
 def test_object_created_and_deleted_in_one_transaction_is_no_change(
@@ -94,12 +95,12 @@ def test_meta_values_are_kept_and_belong_to_transaction(
     open_store: Callable[..., FolderStore],
 ) -> None:
     store = open_store()
-    store.set_meta("position", "1")
+    store.set_values({"position": "1"})
     with store.transaction() as transaction:
         transaction.create(key("a"), config_map("a"))
-        store.set_meta("position", "2")
+        store.set_values({"position": "2"})
         assert store.meta("position") == "2"
         assert open_store().meta("position") == "1"
     assert open_store().meta("position") == "2"
-    store.set_meta("position", None)
+    store.set_values({"position": None})
     assert store.meta("position") is None

@@ -29,6 +29,7 @@ from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.yaml import dump
 from tests.storage.conftest import Object, config_map, create, file_of, key
 from tests.storage.test_observed_edits import write
+from tests.stores import changes, disagreements, transaction_of
 
 MANAGERS = [
     {
@@ -79,7 +80,7 @@ def test_commits_keep_sums(store: FolderStore) -> None:
         transaction.create(key("d"), config_map("d"))
     assert known_sums(store) == places
     assert differing(store, with_sums=True) == set()
-    assert store.check() == []
+    assert disagreements(store) == []
 
 
 def test_nothing_is_read_of_folders_whose_sum_is_right(
@@ -89,8 +90,8 @@ def test_nothing_is_read_of_folders_whose_sum_is_right(
     other = open_store()
     monkeypatch.setattr(scanning, "read_summaries", None)
     monkeypatch.setattr("kubepy.storage.folder.database.Database.row_summaries", None)
-    assert other.changes(2) == []
-    with other.transaction(refresh=True):
+    assert changes(other, 2) == []
+    with transaction_of(other, refresh=True):
         pass
 
 
@@ -98,10 +99,10 @@ def test_recorded_edit_is_in_sum_after_next_look(store: FolderStore, folder: Pat
     create(store, config_map("a"))
     write(folder, "a", "2")
     os.utime(file_of(folder, "a"), (1, 1))
-    assert len(store.changes(1)) == 1
-    store.changes(2)
+    assert len(changes(store, 1)) == 1
+    changes(store, 2)
     assert known_sums(store) == {("configmaps", "default")}
-    assert store.check() == []
+    assert disagreements(store) == []
 
 
 def test_sums_do_not_count_after_write_by_version_that_keeps_none(
@@ -114,7 +115,7 @@ def test_sums_do_not_count_after_write_by_version_that_keeps_none(
     assert known_sums(store) == set()
     create(store, config_map("b"))
     assert known_sums(store) == set()
-    store.changes(3)
+    changes(store, 3)
     assert known_sums(store) == {("configmaps", "default")}
 
 
@@ -123,7 +124,7 @@ def test_copy_has_sums_after_first_look(store: FolderStore, tmp_path: Path) -> N
     store.copy_to(str(tmp_path / "copy"))
     copy = FolderStore(tmp_path / "copy")
     assert known_sums(copy) == set()
-    assert copy.changes(1) == []
+    assert changes(copy, 1) == []
     assert known_sums(copy) == {("configmaps", "default")}
     assert copy.check() == []
     copy.close()
@@ -217,7 +218,7 @@ EDITS: list[Callable[[Path, int], object]] = [
 def commit(store: FolderStore, chance: Random, number: int) -> None:
     with (
         suppress(ConflictError, FolderError),
-        store.transaction(refresh=chance.random() < 0.5) as transaction,
+        transaction_of(store, refresh=chance.random() < 0.5) as transaction,
     ):
         for name in chance.sample("abcd", chance.randint(1, 3)):
             place = key(name, chance.choice(("default", "other")))
@@ -250,6 +251,6 @@ def test_sums_find_what_comparing_all_files_finds(
         assert differing(store, with_sums=True) == differing(store, with_sums=False)
         matched += bool(known_sums(store))
         if chance.random() < 0.6:
-            chance.choice(stores).changes(store.revision())
+            changes(chance.choice(stores), store.revision)
     assert matched > 10
     stores[0].repair()  # files of managers that were edited without their objects

@@ -15,6 +15,7 @@ from kubepy.storage.folder.locks import Lock
 from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.memory import MemoryStore
 from kubepy.storage.yaml import dump
+from tests.stores import changes, fork_of, timeline_of
 
 from .conftest import config_map, create, file_of, history, key, record
 
@@ -48,9 +49,9 @@ def test_edits_from_outside_are_marked(recorded: FolderStore, folder: Path) -> N
         (7, "c", None, ("3",)),
         (8, "d", None, ("1",)),
     ]
-    assert {entry.is_outside for entry in recorded.timeline(after=3)} == {True}
+    assert {entry.is_outside for entry in timeline_of(recorded, after=3)} == {True}
     create(recorded, config_map("f"))
-    assert not recorded.timeline()[-1].is_outside
+    assert not timeline_of(recorded)[-1].is_outside
 
 
 def test_edit_that_cannot_be_recorded_is_on_timeline_of_fork(
@@ -61,14 +62,14 @@ def test_edit_that_cannot_be_recorded_is_on_timeline_of_fork(
     lock.acquire(1)
     file_of(folder, "a").write_text(dump(config_map("a", "2")))
     file_of(folder, "b").write_text(dump(config_map("b")))
-    fork = recorded.fork()
+    fork = fork_of(recorded)
     lock.release()
     assert history(fork) == [
         (1, "a", None, ("1",)),
         (2, "a", ("1",), ("2",)),
         (3, "b", None, ("1",)),
     ]
-    assert [entry.is_outside for entry in fork.timeline()] == [False, True, True]
+    assert [entry.is_outside for entry in timeline_of(fork)] == [False, True, True]
 
 
 def test_removed_index_begins_a_new_timeline(
@@ -79,7 +80,7 @@ def test_removed_index_begins_a_new_timeline(
     shutil.rmtree(folder / ".kubepy")
     again = open_store()
     record(again)
-    assert again.timeline() == []
+    assert timeline_of(again) == []
     create(again, config_map("c"))
     assert [name for _, name, *_ in history(again)] == ["c"]
 
@@ -93,9 +94,9 @@ def test_index_without_timeline_keeps_its_change_log(
         connection.execute("DROP TABLE timeline")
     again = open_store()
     record(again)
-    assert again.timeline() == []
+    assert timeline_of(again) == []
     create(again, config_map("b"))
-    assert [change.key.name for change in again.changes(0)] == ["a", "b"]
+    assert [change.key.name for change in changes(again, 0)] == ["a", "b"]
     assert history(again) == [(2, "b", None, ("1",))]
 
 
@@ -109,9 +110,9 @@ def test_copies_have_the_timeline(recorded: FolderStore, tmp_path: Path) -> None
     for name in ("copy", "written"):
         copy = FolderStore(tmp_path / name)
         record(copy)
-        assert copy.timeline() == recorded.timeline() == memory.timeline()
+        assert timeline_of(copy) == timeline_of(recorded) == timeline_of(memory)
         create(copy, config_map("c"))
-        assert len(copy.timeline()) == 3
+        assert len(timeline_of(copy)) == 3
         assert copy.check() == []
         copy.close()
 
@@ -138,7 +139,7 @@ def test_damaged_timeline_is_found_and_repaired(
     record(damaged)
     assert len(damaged.check()) == 1
     assert damaged.repair() == [".kubepy/index.db: rebuilt from the files"]
-    assert damaged.timeline() == []
+    assert timeline_of(damaged) == []
     assert damaged.get(key("a")) is not None
 
 
@@ -158,9 +159,9 @@ def test_index_rebuilt_within_a_transaction_keeps_its_writes(
         transaction.create(key("b"), config_map("b"))
         transaction.update(key("b"), config_map("b", "2"))
         recorded._access.rebuild()
-    entries = recorded.timeline()
+    entries = timeline_of(recorded)
     assert [(entry.key.name, entry.before, entry.after) for entry in entries] == [
         ("b", None, ("1",)),
         ("b", ("1",), ("2",)),
     ]
-    assert {entry.revision for entry in entries} == {recorded.revision()}
+    assert {entry.revision for entry in entries} == {recorded.revision}

@@ -20,6 +20,7 @@ from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.yaml import dump
 from tests.storage.conftest import config_map, create, file_of, key
 from tests.storage.test_sums import MANAGERS, differing
+from tests.stores import changes, transaction_of
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="only Linux names the files that change"
@@ -41,7 +42,7 @@ def watched(store: FolderStore) -> Iterator[FolderStore]:
     assert store._access.watch is not None
     if not store._access.watch.is_sure:
         pytest.skip("the file system of temporary files cannot be watched")
-    store.changes(store.revision())
+    changes(store, store.revision)
     return store
 
 
@@ -59,7 +60,7 @@ def looks(watched: FolderStore, monkeypatch: pytest.MonkeyPatch) -> list[Extents
 
 
 def changed(store: FolderStore, since: int) -> set[str]:
-    return {change.key.name for change in store.changes(since)}
+    return {change.key.name for change in changes(store, since)}
 
 
 def replace(path: Path, value: str) -> None:
@@ -83,8 +84,8 @@ def test_nothing_is_looked_at_where_nothing_has_happened(
     watched: FolderStore, looks: list[Extents]
 ) -> None:
     for _ in range(3):
-        assert watched.changes(watched.revision()) == []
-        with watched.transaction(refresh=True):
+        assert changes(watched, watched.revision) == []
+        with transaction_of(watched, refresh=True):
             pass
     watched.problems()
     assert looks == []
@@ -93,23 +94,23 @@ def test_nothing_is_looked_at_where_nothing_has_happened(
 def test_what_is_named_is_looked_at(
     folder: Path, watched: FolderStore, looks: list[Extents]
 ) -> None:
-    since = watched.revision()
+    since = watched.revision
     overwrite(file_of(folder, "a"), "2")
     assert changed(watched, since) == {"a"}
     assert {extent.key for extents in looks for extent in extents} == {A}
     replace(file_of(folder, "c", "other"), "3")
-    with watched.transaction(refresh=True) as transaction:
-        assert [change.key.name for change in transaction.changes(since)] == ["a", "c"]
+    with transaction_of(watched, refresh=True):
+        assert [change.key.name for change in watched.changes(since).changes] == ["a", "c"]
     assert EVERYTHING not in looks
     assert (watched.get(A) or {})["data"] == {"a": "2"}
 
 
 def test_own_writes_are_looked_at_alone(watched: FolderStore, looks: list[Extents]) -> None:
     create(watched, config_map("d"), config_map("e", managedFields=MANAGERS, namespace="new"))
-    since = watched.revision()
-    assert watched.changes(since) == []
+    since = watched.revision
+    assert changes(watched, since) == []
     assert EVERYTHING not in looks
-    assert watched.changes(since) == []
+    assert changes(watched, since) == []
     assert differing(watched, with_sums=False) == set()
 
 
@@ -219,7 +220,7 @@ def test_a_look_sees_every_edit(
 def test_an_overflow_is_a_look_at_everything(
     folder: Path, watched: FolderStore, looks: list[Extents], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    since, watch = watched.revision(), watched._access.watch
+    since, watch = watched.revision, watched._access.watch
     assert watch is not None
     overwrite(file_of(folder, "a"), "2")
     kernel = watch._kernel
@@ -250,7 +251,7 @@ def test_without_watches_everything_is_looked_at(
     monkeypatch.setattr(watching, "is_local", refuse)
     create(store, config_map("a"))
     store.watch_files()
-    since = store.revision()
+    since = store.revision
     for value in "234":
         file_of(folder, "a").write_text(dump(config_map("a", value)))
         assert changed(store, since) == {"a"}
@@ -260,7 +261,7 @@ def test_without_watches_everything_is_looked_at(
 def test_edits_that_cannot_be_recorded_are_looked_at_again(
     folder: Path, watched: FolderStore
 ) -> None:
-    since = watched.revision()
+    since = watched.revision
     other = FolderStore(folder)
     with other.transaction() as transaction:
         transaction.create(key("d"), config_map("d"))
@@ -273,7 +274,7 @@ def test_edits_that_cannot_be_recorded_are_looked_at_again(
 def test_commits_of_others_are_seen(
     folder: Path, watched: FolderStore, looks: list[Extents]
 ) -> None:
-    since = watched.revision()
+    since = watched.revision
     other = FolderStore(folder)
     create(other, config_map("d"))
     other.close()
@@ -290,8 +291,8 @@ def test_unseen_changes_are_found_after_a_while(
     monkeypatch.setattr(watching, "WHOLE_SECONDS", 0.0)
     monkeypatch.setattr(watching, "WHOLE_COST_RATIO", 0.0)
     store.watch_files()
-    since = store.revision()
-    store.changes(since)
+    since = store.revision
+    changes(store, since)
     overwrite(tmp_path / "another", "2")
     assert changed(store, since) == {"a"}
 
@@ -317,14 +318,14 @@ def test_random_changes(folder: Path, watched: FolderStore, seed: int) -> None:
                 path.write_text(dump(config_map(name, str(step), namespace)))
             else:
                 writer = random.choice((watched, other))
-                with writer.transaction(refresh=random.random() < 0.5) as transaction:
+                with transaction_of(writer, refresh=random.random() < 0.5) as transaction:
                     if transaction.get(key(name, namespace)) is None:
                         transaction.create(
                             key(name, namespace), config_map(name, str(step), namespace)
                         )
                     else:
                         transaction.delete(key(name, namespace))
-        watched.changes(watched.revision())
+        changes(watched, watched.revision)
         assert differing(watched, with_sums=False) == set()
     other.close()
 
@@ -336,7 +337,7 @@ def test_wait_ends_when_file_or_index_changes(folder: Path, watched: FolderStore
         lambda: create(other, config_map("g")),
     ):
         for _ in range(2):  # what a look records changes the index
-            watched.changes(watched.revision())
+            changes(watched, watched.revision)
         start = time.monotonic()
         assert watched.wait_for_change(0.02)
         assert time.monotonic() - start >= 0.02
@@ -354,8 +355,8 @@ def test_quiet_is_where_nothing_happens(
     monkeypatch.setattr(watching, "REST_SECONDS", 0.0)
 
     def is_quiet() -> bool:
-        watched.changes(watched.revision())
-        watched.changes(watched.revision())
+        changes(watched, watched.revision)
+        changes(watched, watched.revision)
         return watched.is_quiet()
 
     assert is_quiet()
@@ -367,7 +368,7 @@ def test_quiet_is_where_nothing_happens(
         transaction.create(key("e", resource="events"), config_map("e"))
     assert not watched.is_quiet()
     assert is_quiet()
-    other.set_settings({"seed": 5})
+    other.set_values(settings={"seed": 5})
     other.close()
     assert not watched.is_quiet()
     assert is_quiet()

@@ -210,7 +210,7 @@ def _words(arguments: tuple[Any, ...]) -> str:
 
 def acknowledge_transactions(acknowledge: Callable[[], None]) -> None:
     """Call a function after each transaction of a store, and after the creation of a cluster."""
-    transaction, initialize = FolderStore.transaction, FolderStore.initialize
+    transaction, initialize = FolderStore._transaction, FolderStore.initialize
 
     @contextmanager
     def acknowledged(self: FolderStore, **options: Any) -> Iterator[Any]:
@@ -222,7 +222,7 @@ def acknowledge_transactions(acknowledge: Callable[[], None]) -> None:
         initialize(folder, settings)
         acknowledge()
 
-    FolderStore.transaction = acknowledged  # type: ignore[method-assign]
+    FolderStore._transaction = acknowledged  # type: ignore[method-assign]
     FolderStore.initialize = initialized  # type: ignore[method-assign,assignment]
 
 

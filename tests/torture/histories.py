@@ -25,14 +25,16 @@ from typing import Any
 
 from kubepy.api.errors import Status
 from kubepy.api.meta import controller_of, labels_of, name_of, namespace_of, uid_of
-from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import DeleteOptions, Patch
 from kubepy.controlplane import NAMES, new_reconcilers, reconciler_names
 from kubepy.controlplane.manager import CheckpointStore, ListWatch, Manager
+from kubepy.controlplane.open import make_cluster, open_cluster
 from kubepy.runtime.checkpoint import CHECKPOINT, MEMORIES, identity, load, save
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Informers, Key, WatchEvent
 from kubepy.storage import ConflictError
+from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.yaml import dump, load_all
+from tests.stores import fork_of
 
 from .runner import Outcome, Point, Section, outcome
 
@@ -203,7 +205,7 @@ class Others:
 
     def __init__(self, folder: Path, chance: random.Random, note: Callable[[str], None]) -> None:
         self._chance, self._note = chance, note
-        self.client = LocalCluster.open(folder).client
+        self.client = open_cluster(folder).client
         self.created: set[str] = set()  # the uids of what was created
         self.uncounted: set[str] = set()  # the uids of DaemonSets, see _create_node
 
@@ -405,7 +407,7 @@ class Process:
     """
 
     def __init__(self, folder: Path, between: Callable[[], None]) -> None:
-        self.cluster = LocalCluster.open(folder)
+        self.cluster = open_cluster(folder)
         self._between = between
         self.countdown, self.failure = 0, Exception()
         self._wrap_store()
@@ -430,22 +432,31 @@ class Process:
         """Let others write around transactions and looks at the change log, and let commits
         fail."""
         store = self.cluster.store
-        begin, look = store.transaction, store.changes
+        assert isinstance(store, FolderStore)
+        begin, begin_fresh, look = store.transaction, store.fresh_transaction, store.look
 
         @contextmanager
-        def transaction(**options: Any) -> Iterator[Any]:
+        def transaction() -> Iterator[Any]:
             self._between()
-            with begin(**options) as changes:
+            with begin() as changes:
                 yield changes
-                if options.get("refresh"):
-                    self._end_batch()
             self._between()
 
-        def changes(*arguments: Any, **options: Any) -> Any:
+        @contextmanager
+        def fresh_transaction(max_age: float = 0.0) -> Iterator[Any]:
             self._between()
-            return look(*arguments, **options)
+            with begin_fresh(max_age) as changes:
+                yield changes
+                self._end_batch()
+            self._between()
 
-        store.transaction, store.changes = transaction, changes  # type: ignore[method-assign]
+        def look_between(*arguments: Any, **options: Any) -> None:
+            self._between()
+            look(*arguments, **options)
+
+        store.transaction = transaction  # type: ignore[method-assign]
+        store.fresh_transaction = fresh_transaction  # type: ignore[method-assign]
+        store.look = look_between  # type: ignore[method-assign]
 
     def _end_batch(self) -> None:
         self.countdown -= 1
@@ -467,7 +478,7 @@ class History:
             "bootstrap": "minimal",
             **({"seed": 1} if self.chance.random() < 0.5 else {}),
         }
-        cluster = LocalCluster.make(folder, settings)
+        cluster = make_cluster(folder, settings)
         for name in NODES[:2]:
             cluster.client.create("nodes", {"metadata": {"name": name}})
         cluster.client.create("namespaces", {"metadata": {"name": "shop"}})
@@ -590,7 +601,7 @@ class History:
         process = self.process
         stored = {
             Key(resource, namespace_of(obj), name_of(obj)): obj
-            for resource in process.cluster.store.resources()
+            for resource in process.cluster.resources()
             for obj in process.cluster.client.list_stored(resource)
             if resource not in UNCHECKED
         }
@@ -617,10 +628,10 @@ class History:
     def _check_rest(self) -> Iterator[str]:
         """Let a manager that knows nothing run in a fork: it must find nothing to do."""
         self.process.cluster.close()
-        fork = LocalCluster.open(self.folder).fork()
+        fork = open_cluster(self.folder).fork()
         for name in (CHECKPOINT, MEMORIES):
-            fork.store.set_meta(name, None)
-        before = fork.store.fork()
+            fork.store.set_values({name: None})
+        before = fork_of(fork.store)
         context = Context(fork.client, Informers(), fork.clock, fork.scheme)
         manager = Manager(
             fork.client,
@@ -630,7 +641,7 @@ class History:
             source=ListWatch(fork.store.view(), fork.scheme.is_served),
         )
         manager.run_until_settled()
-        for change in fork.store.changes(before.revision()):
+        for change in fork.store.changes(before.revision).changes:
             if change.key.resource in UNCHECKED:
                 continue
             old, new = _essence(before.get(change.key)), _essence(fork.store.get(change.key))

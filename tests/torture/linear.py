@@ -19,7 +19,7 @@ from typing import Any
 
 from kubepy.storage import ConflictError, ExistsError, MissingError
 from kubepy.storage.folder.store import FolderStore
-from kubepy.storage.interfaces import Transaction
+from kubepy.storage.store import Transaction
 
 from .history import (
     CONFLICT,

@@ -27,8 +27,8 @@ from typing import Any, NamedTuple, Protocol
 from kubepy.api.errors import NotFound
 from kubepy.api.meta import controller_of, labels_of, name_of, uid_of
 from kubepy.api.scheme import Scheme
-from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import DeleteOptions, Patch
+from kubepy.controlplane.open import make_cluster, open_cluster
 from tests.copies import copy_with_index
 from tests.server.conftest import ServerProcess
 
@@ -136,7 +136,7 @@ class Commands:
     """Writes to the folder itself, as a command does."""
 
     def __init__(self, folder: Path) -> None:
-        self._client = LocalCluster.open(folder).client
+        self._client = open_cluster(folder).client
 
     def create(self, resource: str, obj: Object) -> Object:
         return self._client.create(resource, obj, namespace=_namespace(resource))
@@ -740,7 +740,7 @@ WRITERS = {"serve": _serving, "watch": _watching}
 
 def set_up(name: str, place: Path, seed: int) -> list[Point]:
     """Make a cluster of one node."""
-    cluster = LocalCluster.make(place / "state", {})
+    cluster = make_cluster(place / "state", {})
     cluster.client.create("nodes", {"metadata": {"name": NODE}})
     cluster.close()
     return [Point(name, f"{pair}.{number}") for number in range(POINTS) for pair in PAIRS]

@@ -144,9 +144,9 @@ def commit(
             for obj in create():
                 transaction.create(key_of(obj), obj)
             for name, value in meta:
-                store.set_meta(name, value)
+                store.set_values({name: value})
             if clock:
-                store.set_settings({"clock": clock})
+                store.set_values(settings={"clock": clock})
         store.close()
 
     return run

@@ -29,7 +29,7 @@ from http.client import HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kubepy.apiserver.cluster import LocalCluster
+from kubepy.controlplane.open import make_cluster, open_cluster
 from kubepy.storage.yaml import dump
 from tests.copies import copy_with_index
 from tests.server.conftest import ServerProcess
@@ -581,7 +581,7 @@ SCENARIOS = {
 def set_up(name: str, place: Path, seed: int) -> list[Point]:
     """Make a folder with two commits; the newer one is checked out."""
     state = place / "state"
-    cluster = LocalCluster.make(state, {})
+    cluster = make_cluster(state, {})
     client = cluster.client
     client.create("nodes", {"metadata": {"name": "n"}})
     for other, value in ((COUNTER, "0"), ("kept", "1"), ("removed", "1")):
@@ -595,7 +595,7 @@ def set_up(name: str, place: Path, seed: int) -> list[Point]:
         _git(state, "add", "-A")
         _git(state, "commit", "-qm", "older")
         _git(state, "checkout", "-q", "-b", "newer")
-        cluster = LocalCluster.open(state)
+        cluster = open_cluster(state)
         kept = cluster.client.get("configmaps", "kept", namespace="default")
         cluster.client.update("configmaps", {**kept, "data": {"a": "2"}}, namespace="default")
         cluster.client.delete("configmaps", "removed", namespace="default")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from kubepy.apiserver.cluster import LocalCluster
+from kubepy.controlplane import open as openings
 from kubepy.storage import NoClusterError
 from kubepy.storage.folder.store import FolderStore
+from tests.stores import resources
 
 Object = dict[str, Any]
 Objects = dict[str, Object]
@@ -35,7 +36,7 @@ def open_store(folder: Path) -> FolderStore:
 
 def open_cluster(folder: Path) -> FolderStore:
     """Open the store as commands do: objects from outside are completed as their kind demands."""
-    return LocalCluster.open(folder).store
+    return cast(FolderStore, openings.open_cluster(folder).store)
 
 
 def look(opener: Opener, folder: Path) -> View | None:
@@ -54,11 +55,11 @@ def look(opener: Opener, folder: Path) -> View | None:
 
 def view_of(store: FolderStore) -> View:
     objects: Objects = {}
-    for resource in store.resources():
+    for resource in resources(store):
         for obj in store.list(resource).objects:
             metadata = obj["metadata"]
             objects[f"{resource}/{metadata.get('namespace', '')}/{metadata['name']}"] = obj
-    return View(store.revision(), objects, tuple(map(str, store.problems())))
+    return View(store.revision, objects, tuple(map(str, store.problems())))
 
 
 def exactly(objects: Objects) -> Objects:

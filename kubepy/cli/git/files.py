@@ -9,9 +9,16 @@ from kubepy.api.meta import Object, nested_list
 from kubepy.apiserver.threeway import Kind
 from kubepy.lazy import lazy_imports
 from kubepy.storage import Key
-from kubepy.storage.folder.files import MANAGED
-from kubepy.storage.folder.manifest import ContentError, parse
-from kubepy.storage.folder.paths import CLUSTER, NAMESPACES, SUFFIX, decode, path_of
+from kubepy.storage.manifests import (
+    CLUSTER,
+    MANAGED,
+    NAMESPACES,
+    SUFFIX,
+    ContentError,
+    decode,
+    parse,
+    path_of,
+)
 
 with lazy_imports():
     from kubepy.api import scheme

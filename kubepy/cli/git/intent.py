@@ -18,7 +18,7 @@ from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.options import Options
 from kubepy.quoting import printable, quote
-from kubepy.storage.folder.manifest import ContentError
+from kubepy.storage.manifests import ContentError
 
 MAX_PACKET = 65516
 _HEADER = 4

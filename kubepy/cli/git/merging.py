@@ -22,7 +22,7 @@ from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag
 from kubepy.cli.runtime.options import Options
 from kubepy.lazy import lazy_imports
-from kubepy.storage.folder.manifest import ContentError, parse
+from kubepy.storage.manifests import ContentError, parse
 
 with lazy_imports():
     from kubepy.apiserver import threeway

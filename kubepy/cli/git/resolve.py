@@ -18,8 +18,7 @@ from kubepy.cli.git.repository import Repository
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.options import Options
-from kubepy.storage.folder.files import MANAGED
-from kubepy.storage.folder.manifest import ContentError
+from kubepy.storage.manifests import MANAGED, ContentError
 
 BASE = "1"
 OURS = "2"

@@ -15,7 +15,7 @@ from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.options import Options
 from kubepy.lazy import lazy_imports
-from kubepy.storage.folder.manifest import ContentError
+from kubepy.storage.manifests import ContentError
 
 with lazy_imports():
     from kubepy.storage import yaml

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import cached_property
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING
 
 from kubepy import KUBERNETES_VERSION
 from kubepy.cli.errors import CliError, SilentExit
@@ -33,15 +33,16 @@ with lazy_imports():
     from kubepy.cli.runtime import kubeconfig as kubeconfigs
     from kubepy.cli.runtime import progress as progresses
     from kubepy.controlplane import checkouts, furnishing
+    from kubepy.controlplane import open as openings
     from kubepy.runtime import checkpoint as checkpoints
     from kubepy.storage import errors as storage_errors
-    from kubepy.storage.folder import origin as origins
+    from kubepy.storage import homes
 
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
 
     from kubepy.storage import Key
-    from kubepy.storage.folder.store import FolderStore
+    from kubepy.storage.worktree import WorkTree
 
 MAX_FILES = 20  # of which one command warns
 
@@ -152,15 +153,15 @@ class Factory:
     def home(self) -> str:
         """The folder whose contexts count; "" for a cluster in memory."""
         if self.open_cluster:
-            return self.open_cluster.store.folder
+            return self.open_cluster.folder
         return self.options.state or os.environ.get("KUBEPY_STATE") or "state"
 
     @cached_property
     def kubeconfig(self) -> kubeconfigs.Kubeconfig:
         """The contexts. Raises CliError for a file that holds none."""
         if self.options.trust and self.home:
-            origins.trust_in_this_process(self.home)
-        if not self.open_cluster and (line := origins.examine(self.home)):
+            homes.trust_in_this_process(self.home)
+        if not self.open_cluster and (line := homes.examine(self.home)):
             self.warn(line)
         return self.config_access.read()
 
@@ -178,7 +179,7 @@ class Factory:
             self.kubeconfig, self.home, options.context, options.cluster, options.user
         )
         if options.trust and target.folder:
-            origins.trust_in_this_process(target.folder)
+            homes.trust_in_this_process(target.folder)
         return target
 
     @property
@@ -243,9 +244,9 @@ class Factory:
                         "works on a cluster that is open already"
                     )
             elif self._is_dry_run and not self.has_cluster:
-                cluster = clusters.LocalCluster.open(self._scratch.name, create=True)
+                cluster = openings.open_cluster(self._scratch.name, create=True)
             else:
-                cluster = clusters.LocalCluster.open(self.folder, create=self.may_create)
+                cluster = openings.open_cluster(self.folder, create=self.may_create)
         except storage_errors.NoClusterError:
             raise self._no_cluster(self.folder) from None
 
@@ -254,7 +255,8 @@ class Factory:
         if user := self.options.impersonated_user(self._target.user_name, self._target.user):
             client = client.as_user(user)
         cluster.client = cluster.controller_client = client
-        cluster.store.set_warn(self.warn)
+        if cluster.worktree is not None:
+            cluster.worktree.set_warn(self.warn)
         if self.options.faults or cluster.settings.faults is not None:
             settings = cluster.settings.faults
             if self.options.faults:
@@ -321,10 +323,12 @@ class Factory:
             )
 
     @property
-    def folder_store(self) -> FolderStore:
-        """The store of the cluster, which is a folder. Raises CliError for a cluster in memory."""
+    def worktree(self) -> WorkTree:
+        """The files of the cluster. Raises CliError for a cluster that keeps none."""
         self.require_folder()
-        return cast("FolderStore", self.cluster.store)
+        worktree = self.cluster.worktree
+        assert worktree is not None
+        return worktree
 
     @property
     def client(self) -> clients.Client:
@@ -553,7 +557,7 @@ class Factory:
         self._has_looked = True
         store = self.cluster.store
         with suppress(storage_errors.StorageError):  # of which the command says more
-            if store.folder and store.holder(checkpoints.MANAGER_LOCK) is None:
+            if self.cluster.folder and store.holder(checkpoints.MANAGER_LOCK) is None:
                 self.client.changes(self.client.revision(), reads=())
 
     def finish(self) -> None:

@@ -18,6 +18,7 @@ from kubepy.apiserver.fault_settings import FaultSettings, parse_faults
 from kubepy.cli.errors import CliError
 from kubepy.cli.files import read_string
 from kubepy.cli.names import KUBECTL, KUBEPY
+from kubepy.controlplane.open import copy_cluster
 from kubepy.quoting import printable
 from kubepy.storage import FolderError, yaml
 
@@ -120,7 +121,7 @@ class FaultRun:
 
         kept = os.path.join(self._folder, FAILED_RUN)
         shutil.rmtree(kept, ignore_errors=True)
-        before.copy_to(kept)
+        copy_cluster(before, kept)
         words = shlex.join(without_place(self._words))
         program = called_program()
         fork = f'{program} --state {shlex.quote(kept)} fork "$D"'

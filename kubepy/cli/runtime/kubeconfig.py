@@ -18,14 +18,12 @@ from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.quoting import printable, quote
 
 if TYPE_CHECKING:
-    from kubepy.storage.interfaces import Store
+    from kubepy.storage.store import Store
 
 with lazy_imports():
     from kubepy.api.values import goformat
     from kubepy.cli import files
-    from kubepy.storage import yaml
-    from kubepy.storage.folder import index
-    from kubepy.storage.folder import origin as origins
+    from kubepy.storage import homes, yaml
 
 CONFIG = "config"
 FILE = os.path.join(".kubepy", CONFIG)
@@ -117,10 +115,10 @@ class ConfigAccess(NamedTuple):
         count. Raises OSError, ValueError."""
         content = self._own_content()
         config = decode(json.loads(content))
-        if origins.is_own_content(self.home, CONFIG, content):
+        if homes.is_own_content(self.home, CONFIG, content):
             return config
         content = self._own_content()  # another process may have been replacing it
-        if origins.is_own_content(self.home, CONFIG, content):
+        if homes.is_own_content(self.home, CONFIG, content):
             return decode(json.loads(content))
         self.warn(f'{self.path} was not written by kubepy: it is not used ("kubepy trust" uses it)')
         return _first()
@@ -145,16 +143,16 @@ class ConfigAccess(NamedTuple):
         written, FolderError."""
         content = as_object(config)
         if self.store and not self.explicit:
-            self.store.set_meta(CONTEXTS, json.dumps(content))
+            self.store.set_values({CONTEXTS: json.dumps(content)})
             return
         path = os.path.realpath(self.path)
         try:
             if self.explicit:
                 os.makedirs(os.path.dirname(path), exist_ok=True)
-                origins.write_private(path, yaml.dump(content).encode())
+                homes.write_private(path, yaml.dump(content).encode())
             else:
-                index.make_own_folder(self.home)
-                origins.write_content(
+                homes.make_own_folder(self.home)
+                homes.write_content(
                     self.home, CONFIG, f"{json.dumps(content, indent=2)}\n".encode()
                 )
         except OSError as error:

@@ -359,7 +359,7 @@ def dependents_of(scene: Scene, owner: Object) -> Iterator[Object]:
     """Yield the objects that name an owner; pods come last, since those between them and the owner
     say more."""
     namespaces = namespace_of(owner) or None
-    for resource in sorted(scene.cluster.store.resources(), key=lambda name: (name == PODS, name)):
+    for resource in sorted(scene.cluster.resources(), key=lambda name: (name == PODS, name)):
         if resource != "events":
             for obj in scene.list(resource, namespaces):
                 if any(reference["uid"] == uid_of(owner) for reference in owner_references(obj)):
@@ -577,7 +577,7 @@ def content_of(scene: Scene, namespace: str) -> Iterator[Object]:
         PODS,
         *(
             resource
-            for resource in sorted(scene.cluster.store.resources())
+            for resource in sorted(scene.cluster.resources())
             if resource not in (PODS, "events", "leases.coordination.k8s.io")
         ),
     ]

@@ -230,4 +230,4 @@ def _lay_still(fork: LocalCluster, still: Set[Key]) -> None:
         entry for entry in record["pending"] if entry[0] != KUBELET or Key(*entry[1:4]) not in still
     ]
     if text:
-        fork.store.set_meta(CHECKPOINT, json.dumps(record))
+        fork.store.set_values({CHECKPOINT: json.dumps(record)})

@@ -89,7 +89,9 @@ class Access:
     ) -> None:
         self.folder = folder
         self.boot = index.boot_id()
-        self.connect(admit, removal, now)
+        self.now = now
+        self.admit_edits(admit, removal)
+        self.connect(now)
         self._database: Database | None = None
         self._settings: tuple[Stamp, Object, bool] | None = (
             None  # read at a stamp, which may be racy
@@ -115,18 +117,22 @@ class Access:
 
     def connect(
         self,
-        admit: Admit | None,
-        removal: Removal | None,
         now: Callable[[], float],
         new_recorder: NewRecorder | None = None,
         links: NewLinks = tuple,
     ) -> None:
-        """Take the functions of the API server, the cluster's time, a function for its timeline,
-        and what objects are looked up by."""
+        """Take the cluster's time, a function for its timeline, and what objects are looked up
+        by."""
         self.links = links
         self.now = now
         self.recorder: Callable[[], TimelineRecorder | None] = new_recorder or (lambda: None)
-        self.examiner = Examiner(self.folder, admit, removal, now)
+        self.examiner = Examiner(self.folder, self._admit, self._removal, now)
+
+    def admit_edits(self, admit: Admit | None, removal: Removal | None) -> None:
+        """Take the functions of the API server for objects that something else than it has
+        written."""
+        self._admit, self._removal = admit, removal
+        self.examiner = Examiner(self.folder, admit, removal, self.now)
 
     def own_path(self, name: str) -> str:
         """Return the whole path of a file in ``.kubepy/``."""

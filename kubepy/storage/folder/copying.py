@@ -43,8 +43,8 @@ from kubepy.storage.folder.files import (
 )
 from kubepy.storage.folder.manifest import managers_of, to_file
 from kubepy.storage.folder.paths import SUFFIX, encode, folder_of, parent_of, path_of
-from kubepy.storage.memory import StoreState
 from kubepy.storage.model import Object
+from kubepy.storage.state import State
 
 NOT_COPIED = frozenset(
     (index.OWN, ".git", settings.FILE)
@@ -404,7 +404,7 @@ def _remember_settings(folder: StateFolder, values: Object) -> None:
 # --- writing what another store holds ---
 
 
-def write_state(state: StoreState, target: str) -> None:
+def write_state(state: State, target: str) -> None:
     """Write all that a store holds as a new state folder, with its revisions and its change log.
     Raises FolderError."""
     with new_folder(target):
@@ -430,7 +430,7 @@ def write_state(state: StoreState, target: str) -> None:
         _remember_settings(folder, {"formatVersion": settings.FORMAT_VERSION, **state.settings})
 
 
-def _written_rows(state: StoreState, folder: StateFolder) -> Iterator[Row]:
+def _written_rows(state: State, folder: StateFolder) -> Iterator[Row]:
     """Write the files of all objects, and yield their rows."""
     for resource in sorted(state.tables):
         for record in state.records(resource, None):

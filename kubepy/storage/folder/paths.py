@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from kubepy.quoting import quote
 from kubepy.storage.model import Key
 
 SUFFIX = ".yaml"
@@ -100,3 +101,10 @@ def ancestors_of(path: str) -> list[str]:
     """Return ``a``, ``a/b``, ``a/b/c`` for ``a/b/c``."""
     names = path.split("/")
     return ["/".join(names[:depth]) for depth in range(1, len(names) + 1)]
+
+
+def not_read(folder: str, parent: str) -> str:
+    """Return the reason why the files of a folder are not read: no resource has its name; or no
+    namespace, where the folder above it is that of the namespaces."""
+    kind = "namespace" if parent == NAMESPACES else "resource"
+    return f"is not read: {quote(folder)} is not the folder name of any {kind}"

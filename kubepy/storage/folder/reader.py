@@ -37,7 +37,7 @@ from kubepy.storage.folder.compare import (
     problems_of,
 )
 from kubepy.storage.folder.database import DamagedError, Database, Place, Row
-from kubepy.storage.folder.manifest import ContentError, from_json
+from kubepy.storage.folder.manifest import ContentError
 from kubepy.storage.folder.paths import SUFFIX, encode, path_of
 from kubepy.storage.folder.scan import (
     EVERYTHING,
@@ -52,7 +52,15 @@ from kubepy.storage.folder.scan import (
     sums_of,
     without_overlaps,
 )
-from kubepy.storage.model import DELETED, Change, Key, LoggedChange, Problem, coalesce
+from kubepy.storage.model import (
+    DELETED,
+    Change,
+    ChangesSince,
+    CoalescedEntry,
+    Key,
+    Problem,
+    coalesce,
+)
 
 with lazy_imports():
     from kubepy.storage.folder import directories
@@ -412,20 +420,13 @@ def _changed_keys(outcome: Outcome) -> set[Key]:
 # --- the change log ---
 
 
-def read_changes(database: Database, since: int) -> list[Change]:
-    """Return the changes after a revision, oldest first.
+def read_changes(database: Database, since: int) -> ChangesSince:
+    """Return the changes that lead from a revision to the newest one.
 
     Raises CompactedError for a revision that the change log does not reach: one that is forgotten,
     or one yet to come, which is of an index before this one was rebuilt. Raises DamagedError for an
-    entry beyond the counter.
+    entry beyond the counter, and for one that holds no object.
     """
-    return [change.decoded(from_json) for change in read_logged_changes(database, since)[1]]
-
-
-def read_logged_changes(database: Database, since: int) -> tuple[int, list[LoggedChange]]:
-    """Return the newest revision, and the changes that lead to it from another one, with their
-    objects as text; raises as :func:`read_changes`."""
-    changes: list[LoggedChange] = []
     with database.snapshot():
         compacted, revision = database.counter("compacted"), database.counter("revision")
         if not compacted <= since <= revision:
@@ -435,21 +436,25 @@ def read_logged_changes(database: Database, since: int) -> tuple[int, list[Logge
         entries = coalesce(database.entries(since))
         if entries and max(entry.revision for entry in entries) > revision:
             raise DamagedError("an entry of the change log is beyond the counter")
-        for entry in entries:
-            if entry.type == DELETED:
-                assert entry.last is not None
-                changes.append(
-                    LoggedChange(
-                        entry.revision, DELETED, entry.key, entry.last, former=entry.former
-                    )
-                )
-                continue
-            row = database.row(entry.key)
-            if row is not None and row.json is not None:
-                changes.append(
-                    LoggedChange(
-                        row.revision, entry.type, entry.key, row.json, row.expires, entry.former
-                    )
-                )
+        changes = [
+            change for entry in entries if (change := _change_of(database, entry)) is not None
+        ]
+    return ChangesSince(revision, changes)
 
-    return revision, changes
+
+def _change_of(database: Database, entry: CoalescedEntry) -> Change | None:
+    """Return the change that entries of the log have become; None where the object is another one
+    by now, whose own entries follow. Raises DamagedError."""
+    if entry.type == DELETED:
+        assert entry.last is not None
+        change = Change(entry.revision, DELETED, entry.key, entry.last, former_json=entry.former)
+    else:
+        row = database.row(entry.key)
+        if row is None or row.json is None:
+            return None
+        change = Change(row.revision, entry.type, entry.key, row.json, row.expires, entry.former)
+    try:
+        _ = change.object, change.former  # a damaged text shows here, not where it is used
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedError(str(error)) from error
+    return change

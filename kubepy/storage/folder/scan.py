@@ -13,7 +13,6 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 
 from kubepy.lazy import NamedTuple
-from kubepy.quoting import quote
 from kubepy.storage.folder.database import (
     Database,
     Place,
@@ -34,6 +33,7 @@ from kubepy.storage.folder.paths import (
     encode,
     folder_of,
     is_cut,
+    not_read,
     parent_of,
     path_of,
 )
@@ -409,13 +409,6 @@ def find_obstacle(folder: StateFolder, path: str) -> Obstacle | None:
     if scanner.has_folders(parent_of(path)):
         scanner.status(path)
     return scanner.obstacles[0] if scanner.obstacles else None
-
-
-def not_read(folder: str, parent: str) -> str:
-    """Return the reason why the files of a folder are not read: no resource has its name; or no
-    namespace, where the folder above it is that of the namespaces."""
-    kind = "namespace" if parent == NAMESPACES else "resource"
-    return f"is not read: {quote(folder)} is not the folder name of any {kind}"
 
 
 class _Scanner:

@@ -48,7 +48,7 @@ class SharedFolderStore(FolderStore):
     def __init__(self, folder: str, *, volatile: Mapping[str, float], lock_timeout: float) -> None:
         self._threads = threading.local()
         self._states: list[dict[str, Any]] = []  # of all threads
-        self._connect: Callable[[Access], None] = lambda access: None
+        self._on_open: list[Callable[[Access], None]] = []  # what every thread's access is told
         self._tell: Callable[[str], None] | None = None
         self._patience = lock_timeout
         self._enter({})  # what the next line sets
@@ -60,7 +60,8 @@ class SharedFolderStore(FolderStore):
         state: dict[str, Any] | None = getattr(self._threads, "state", None)
         if state is None:
             access = Access(self._folder, None, None, time.time)
-            self._connect(access)
+            for tell in self._on_open:
+                tell(access)
             if self._tell is not None:
                 access.set_warn(self._tell)
             state = self._enter(
@@ -83,14 +84,16 @@ class SharedFolderStore(FolderStore):
 
     def connect(
         self,
-        admit: Admit,
-        removal: Removal,
         now: Callable[[], float],
         new_recorder: NewRecorder | None = None,
         links: NewLinks = tuple,
     ) -> None:
-        self._connect = lambda access: access.connect(admit, removal, now, new_recorder, links)
-        self._connect(self._access)
+        self._on_open.append(lambda access: access.connect(now, new_recorder, links))
+        self._on_open[-1](self._access)
+
+    def admit_edits(self, admit: Admit, removal: Removal) -> None:
+        self._on_open.append(lambda access: access.admit_edits(admit, removal))
+        self._on_open[-1](self._access)
 
     def set_warn(self, warn: Callable[[str], None]) -> None:
         self._tell = warn

@@ -26,9 +26,9 @@ from kubepy.storage.folder.paths import path_of
 from kubepy.storage.folder.reader import MAX_COMPARISONS, FolderView, Reader
 from kubepy.storage.folder.settings import with_recorded_changes
 from kubepy.storage.links import partial_object
-from kubepy.storage.memory import Expiring, MemoryRecord, ObjectTable, Records, StoreState
 from kubepy.storage.model import ADDED, DELETED, MODIFIED, Key, LogEntry, Object, former_state
 from kubepy.storage.sortedmap import SortedMap
+from kubepy.storage.state import Expiring, ObjectRecord, ObjectTable, Records, State
 from kubepy.storage.timeline import NEVER, TimelineEntry
 from kubepy.storage.transaction import StoredChange
 
@@ -47,7 +47,7 @@ class FolderSource:
     def __init__(self, index: Database) -> None:
         self._path = index.path
         self._lock = threading.RLock()
-        self._objects: dict[Key, MemoryRecord | None] = {}
+        self._objects: dict[Key, ObjectRecord | None] = {}
         self._records: dict[tuple[str, str], Records] = {}
         self._expiring: Expiring | None = None
         self._timeline: list[TimelineEntry] | None = None
@@ -80,7 +80,7 @@ class FolderSource:
         row = self.read(lambda database: database.row(key))
         return row if row is not None and row.json is not None else None
 
-    def get(self, key: Key) -> MemoryRecord | None:
+    def get(self, key: Key) -> ObjectRecord | None:
         """Return an object, None where there is none."""
         if key not in self._objects:
             row = self.row(key)
@@ -101,7 +101,7 @@ class FolderSource:
 
     def linked(
         self, link: Lookup, value: str, resource: str | None, namespace: str | None
-    ) -> list[MemoryRecord]:
+    ) -> list[ObjectRecord]:
         """Return the objects that a link finds."""
         if not self.read(lambda database: database.has_index(link)):
             return self._scanned_for(link, value, resource, namespace)
@@ -119,7 +119,7 @@ class FolderSource:
 
     def _scanned_for(
         self, link: Lookup, value: str, resource: str | None, namespace: str | None
-    ) -> list[MemoryRecord]:
+    ) -> list[ObjectRecord]:
         """Return the objects that a link finds whose index is missing: all rows are looked at
         once."""
         if link.name not in self._scanned:
@@ -137,6 +137,10 @@ class FolderSource:
         """Return the keys of the objects of a resource."""
         return self.read(lambda database: database.keys(resource))
 
+    def has_objects(self, resource: str, namespace: str, now: float) -> bool:
+        """Return whether a namespace has objects of a resource whose time is not over."""
+        return self.read(lambda database: database.has_objects(resource, namespace, now))
+
     def expiring(self) -> Expiring:
         """Return the volatile objects by the times at which they are over."""
         if self._expiring is None:
@@ -148,8 +152,10 @@ class FolderSource:
         """Return the entries of the change log after a revision, oldest first."""
         return self.read(lambda database: database.entries(since))
 
-    def timeline(self) -> list[TimelineEntry]:
+    def timeline(self, first: int, length: float, after: int = 0) -> list[TimelineEntry]:
         """Return the entries of the timeline, in the order of the writes."""
+        if (first, length, after) != (NEVER, inf, 0):
+            return self.read(lambda database: database.timeline(first, length, after))
         if self._timeline is None:
             self._timeline = self.read(lambda database: database.timeline(NEVER, inf))
         return self._timeline
@@ -163,11 +169,11 @@ class FolderSource:
         return self.read(lambda database: database.names("meta"))
 
 
-def _record(row: Row) -> MemoryRecord:
-    return MemoryRecord(row.key, row.revision, row.json, row.expires)
+def _record(row: Row) -> ObjectRecord:
+    return ObjectRecord(row.key, row.revision, row.json, row.expires)
 
 
-def take_snapshot(access: Access, reader: Reader, lock_timeout: float) -> StoreState:
+def take_snapshot(access: Access, reader: Reader, lock_timeout: float) -> State:
     """Return all that is in a folder now, edits from outside included.
 
     Raises FolderError; LockTimeoutError where others write all the time, and one of them does not
@@ -182,7 +188,7 @@ def take_snapshot(access: Access, reader: Reader, lock_timeout: float) -> StoreS
     return state
 
 
-def _try_snapshot(access: Access, reader: Reader) -> StoreState | None:
+def _try_snapshot(access: Access, reader: Reader) -> State | None:
     """Take a snapshot, unless another process writes between its parts: then return None."""
     settings, revision, view = access.settings(), reader.recorded_revision(), None
     if revision is None:
@@ -195,7 +201,7 @@ def _try_snapshot(access: Access, reader: Reader) -> StoreState | None:
     return _with_unrecorded_edits(state, source, view, access) if view is not None else state
 
 
-def take_recorded(access: Access) -> StoreState:
+def take_recorded(access: Access) -> State:
     """Return all that the index has: the state at its newest revision, after which the change log
     goes on. Edits from outside that are not recorded are not in it: those of files that cannot be
     objects never are. Raises FolderError."""
@@ -203,25 +209,25 @@ def take_recorded(access: Access) -> StoreState:
     return _recorded(FolderSource(access.database()), settings)
 
 
-def _recorded(source: FolderSource, settings: Object) -> StoreState:
+def _recorded(source: FolderSource, settings: Object) -> State:
     settings = source.read(lambda database: with_recorded_changes(database, settings))
     tables: dict[str, dict[str, ObjectTable]] = {}
     for resource, namespace in source.places():
         tables.setdefault(resource, {})[namespace] = ObjectTable(
             source=source, place=(resource, namespace)
         )
-    return StoreState(
+    return State(
         settings, source.revision, tables, compacted=source.compacted, expiring=None, source=source
     )
 
 
 def _with_unrecorded_edits(
-    state: StoreState, source: FolderSource, view: FolderView, access: Access
-) -> StoreState:
+    state: State, source: FolderSource, view: FolderView, access: Access
+) -> State:
     """Return the state after the edits from outside that the index could not take in: another
     process has the lock, or nothing can be written here. Objects that are left out because of their
     files are not in the state."""
-    changes: list[StoredChange[MemoryRecord]] = []
+    changes: list[StoredChange[ObjectRecord]] = []
     log: list[LogEntry] = []
     timeline: list[TimelineEntry] = []
     recorder = access.recorder()

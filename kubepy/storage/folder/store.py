@@ -21,14 +21,13 @@ from kubepy.storage.folder.database import DamagedError, Row
 from kubepy.storage.folder.files import StateFolder
 from kubepy.storage.folder.manifest import Decoder
 from kubepy.storage.folder.paths import path_of
-from kubepy.storage.folder.reader import FolderView, Reader, read_changes, read_logged_changes
+from kubepy.storage.folder.reader import FolderView, Reader, read_changes
 from kubepy.storage.model import (
     DELETED,
     Admit,
-    Change,
+    ChangesSince,
     CommittedChanges,
     Key,
-    LoggedChanges,
     Object,
     ObjectStream,
     Problem,
@@ -37,7 +36,6 @@ from kubepy.storage.model import (
 )
 
 with lazy_imports():
-    from kubepy.storage import memory, timeline
     from kubepy.storage.folder import (
         commit_files,
         copying,
@@ -56,8 +54,8 @@ if TYPE_CHECKING:
     from kubepy.storage.folder.snapshot import IndexView, Views
     from kubepy.storage.folder.transaction import FolderTransaction
     from kubepy.storage.links import NewLinks
-    from kubepy.storage.memory import MemoryStore, StoreState
-    from kubepy.storage.timeline import NewRecorder, TimelineEntry
+    from kubepy.storage.state import State
+    from kubepy.storage.timeline import NewRecorder
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -65,9 +63,7 @@ T = TypeVar("T")
 Names = list[str]
 Objects = list[Object]
 RowList = list[Row]
-Changes = list[Change]
 Problems = list[Problem]
-TimelineEntries = list["TimelineEntry"]
 
 
 def _reads(
@@ -84,7 +80,8 @@ def _reads(
 
 
 class FolderStore:
-    """An open state folder. Cheap to open: nothing is read before it is asked for.
+    """An open state folder: a store and its work tree. Cheap to open: nothing is read before it is
+    asked for.
 
     :param folder: the state folder.
     :param admit: see :data:`Admit`; None admits everything.
@@ -136,15 +133,17 @@ class FolderStore:
 
     def connect(
         self,
-        admit: Admit,
-        removal: Removal,
         now: Callable[[], float],
         new_recorder: NewRecorder | None = None,
         links: NewLinks = tuple,
     ) -> None:
-        """Take what the API server knows of objects, the cluster's time in seconds since the epoch,
-        a function for its timeline, and what objects are looked up by."""
-        self._access.connect(admit, removal, now, new_recorder, links)
+        """Take the cluster's time in seconds since the epoch, a function for its timeline, and what
+        objects are looked up by."""
+        self._access.connect(now, new_recorder, links)
+
+    def admit_edits(self, admit: Admit, removal: Removal) -> None:
+        """Take what the API server does with objects that something else than it has written."""
+        self._access.admit_edits(admit, removal)
 
     @_reads
     def settings(self) -> Object:
@@ -152,16 +151,6 @@ class FolderStore:
         line)."""
         settings = {**self._access.settings(), **self._settings_writes}
         return {name: value for name, value in settings.items() if value is not None}
-
-    def set_settings(self, changes: Mapping[str, Any]) -> None:
-        """Change settings in ``kubepy.yaml`` (None removes one), as part of the transaction of this
-        store that is under way, else in one of its own. Everything else in the file stays as it is.
-        Raises as a transaction does."""
-        if self._meta_writes is not None:
-            self._settings_writes.update(changes)
-        else:
-            with self.transaction():
-                self._settings_writes.update(changes)
 
     def close(self) -> None:
         """Let go of the folder; what was committed is made durable first. Raises FolderError."""
@@ -200,16 +189,16 @@ class FolderStore:
         return "kubepy calls no webhook of a state folder that was made elsewhere"
 
     @_reads
-    def fork(self) -> MemoryStore:
-        """Return an independent store in memory with all that is here now, edits from outside
-        included.
+    def state(self) -> State:
+        """Return all that is recorded. Objects are read from the index when they are asked for.
+        Raises FolderError."""
+        return snapshot.take_recorded(self._access)
 
-        Objects are read from the index when they are asked for. Raises FolderError.
-        """
-        state = snapshot.take_snapshot(self._access, self._reader, self.lock_timeout)
-        return memory.MemoryStore(
-            state, volatile=self._volatile, now=self._access.now, lock_timeout=self.lock_timeout
-        )
+    @_reads
+    def newest_state(self) -> State:
+        """Return all that is here now, edits from outside included, also those that cannot be
+        recorded. Raises FolderError."""
+        return snapshot.take_snapshot(self._access, self._reader, self.lock_timeout)
 
     def view(self) -> IndexView:
         """Return a view of what is recorded. It sees nothing before its ``refresh``."""
@@ -217,13 +206,6 @@ class FolderStore:
         self._views = self._views if self._views is not None else snapshot.Views()
         self._views.add(view)
         return view
-
-    @_reads
-    def recorded_state(self) -> StoreState:
-        """Return all that is recorded, after a look at the files: the state that the change log
-        goes on from."""
-        self._reader.look_for_all()
-        return snapshot.take_recorded(self._access)
 
     def copy_to(self, folder: str) -> None:
         """Copy everything to a new state folder: the files as they are, and the index. Raises
@@ -314,15 +296,14 @@ class FolderStore:
                 if (obj := self.get(row.key)) is not None:
                     yield obj
 
-    @_reads
+    @property
     def revision(self) -> int:
-        """Return the newest revision."""
-        return self._access.database().counter("revision")
+        """The newest revision that is recorded."""
+        return self._recorded_revision()
 
     @_reads
-    def resources(self) -> Names:
-        """Return the resources of which there are objects, sorted."""
-        return sorted({resource for resource, _ in self._places()})
+    def _recorded_revision(self) -> int:
+        return self._access.database().counter("revision")
 
     @_reads
     def namespaces(self) -> Names:
@@ -348,47 +329,30 @@ class FolderStore:
         }
 
     @_reads
-    def changes(
-        self, since: int, *, reads: Iterable[Key] | None = None, looked_within: float = 0.0
-    ) -> Changes:
-        """Return what changed after a revision, oldest first, edits from outside included; several
-        changes of one object may have become one. Raises CompactedError if the log no longer
-        reaches back that far: list again.
+    def look(self, max_age: float = 0.0, *, keys: Iterable[Key] | None = None) -> None:
+        """Record edits from outside, unless the last look of this store at all files is no older
+        than so many seconds.
 
-        :param reads: the objects that are to be read. Of the edits that changed a file in place
+        :param keys: the objects that are to be read. Of the edits that changed a file in place
             only those of these objects are sure to be seen then, and the cost does not grow with
             the folder.
-        :param looked_within: no look at the files where this store has looked at all of them within
-            so many seconds.
         """
-        if reads is not None:
-            self._reader.look_for(reads)
-        elif not self._access.has_looked_within(looked_within):
+        if keys is not None:
+            self._reader.look_for(keys)
+        elif not self._access.has_looked_within(max_age):
             self._reader.look_for_all()
+
+    @_reads
+    def changes(self, since: int) -> ChangesSince:
+        """Return what changed after a revision, as it is recorded, oldest first; several changes of
+        one object may have become one. Raises CompactedError if the log no longer reaches back that
+        far: list again."""
         changes = read_changes(self._access.database(), since)
-        self._decoder.forget(change.key for change in changes if change.type == DELETED)
+        self._decoder.forget(change.key for change in changes.changes if change.type == DELETED)
         return changes
 
     @_reads
-    def logged_changes(self, since: int, *, scan: bool) -> tuple[int, LoggedChanges]:
-        """Return the newest revision, and what :meth:`changes` does with objects as text; without
-        ``scan`` only what is recorded counts."""
-        if scan:
-            self._reader.look_for_all()
-        return read_logged_changes(self._access.database(), since)
-
-    @_reads
-    def timeline(self, *, since: int | None = None, after: int = 0) -> TimelineEntries:
-        """Return the entries of the timeline that are kept, in the order of the writes, edits from
-        outside included."""
-        self._reader.look_for_all()
-        keep = recorder.keep if (recorder := self._access.recorder()) is not None else inf
-        first = timeline.microseconds(self._access.now() - keep)
-        first = first if since is None else max(first, since)
-        return self._access.database().timeline(first, timeline.longest(keep), after)
-
-    @_reads
-    def refresh(
+    def look_in(
         self, resource: str, namespace: str | None = None
     ) -> tuple[int, tuple[Problem, ...]]:
         """Record edits from outside to objects of a resource; return the newest revision after
@@ -396,18 +360,18 @@ class FolderStore:
         problems = self._reader.view_summaries(resource, namespace).problems
         return self._access.database().counter("revision"), tuple(problems)
 
-    def listen(self, listener: Callable[[CommittedChanges], None]) -> None:
-        """Take a function that is called with what each transaction of this store has changed,
-        under the lock."""
+    def watch(self, listener: Callable[[CommittedChanges], None]) -> None:
+        """Call a function with what each transaction of this store has changed, under the lock."""
         self._listener = listener
 
     @_reads
-    def problems(self, *, look: bool = True) -> Problems:
+    def problems(self, max_age: float = 0.0) -> Problems:
         """Return every file that cannot be an object and every folder that cannot be read, by path.
 
-        :param look: look at all files; else those count that the last look of this store has met.
+        :param max_age: the age in seconds that the last look of this store may have (inf: any).
         """
-        if (look or self._reader.problems is None) and not self._reader.look_watched():
+        is_fresh = max_age == inf and self._reader.problems is not None
+        if not is_fresh and not self._reader.look_watched():
             self._reader.view_all()
         problems = [*misplaced.beside_folders(self._folder), *(self._reader.problems or ())]
         return sorted({problem.path: problem for problem in problems}.values())
@@ -433,7 +397,7 @@ class FolderStore:
             for row in self._access.database().row_summaries()
             if row.json is not None and row.expires is None
         }
-        known.update(problem.path for problem in self.problems(look=False))
+        known.update(problem.path for problem in self.problems(inf))
         return misplaced.other_files(self._folder, known)
 
     def watch_files(self) -> None:
@@ -489,27 +453,39 @@ class FolderStore:
 
     # --- writing ---
 
-    @contextmanager
-    def transaction(
-        self, *, refresh: bool = False, looked_within: float = 0.0
-    ) -> Iterator[FolderTransaction]:
-        """Take the lock, run the block, commit. An exception in the block changes nothing.
-
-        :param refresh: record all edits from outside first; else they count in what the block
-            reads.
-        :param looked_within: with ``refresh``, where this store has looked at all files within so
-            many seconds, edits since then wait for the next look. One of a file that the block
-            writes is a conflict.
+    def transaction(self) -> AbstractContextManager[FolderTransaction]:
+        """Take the lock, run the block, commit. An exception in the block changes nothing. Edits
+        from outside count in what the block reads.
 
         Raises LockTimeoutError, FolderError; ConflictError when a file was edited while the block
         ran.
         """
+        return self._transaction(is_refreshed=False)
+
+    def fresh_transaction(self, max_age: float = 0.0) -> AbstractContextManager[FolderTransaction]:
+        """Run a transaction that records all edits from outside first.
+
+        :param max_age: where the last look of this store at all files is no older than so many
+            seconds, edits since then wait for the next look. One of a file that the block writes is
+            a conflict.
+        """
+        return self._transaction(
+            is_refreshed=True, looks=not self._access.has_looked_within(max_age)
+        )
+
+    @contextmanager
+    def _transaction(
+        self, *, is_refreshed: bool, looks: bool = False
+    ) -> Iterator[FolderTransaction]:
         if self._meta_writes is not None:
             raise RuntimeError("a transaction is under way in this store; transactions do not nest")
-        looks = refresh and not self._access.has_looked_within(looked_within)
         with self._access.locked(self.lock_timeout, self._access.unseen if looks else ()):
             changes = transaction.FolderTransaction(
-                self._access, self._decoder, self._volatile, self._access.now, is_refreshed=refresh
+                self._access,
+                self._decoder,
+                self._volatile,
+                self._access.now,
+                is_refreshed=is_refreshed,
             )
             self._meta_writes = {}
             try:
@@ -570,14 +546,18 @@ class FolderStore:
             return self._meta_writes[name]
         return self._access.database().value("meta", name)
 
-    def set_meta(self, name: str, value: str | None, others: Mapping[str, str | None] = {}) -> None:
-        """Set such a value, and ``others``, as part of this store's transaction that is under way,
-        else in one of its own."""
-        if self._meta_writes is not None:
-            self._meta_writes.update({name: value, **others})
-        else:
+    def set_values(
+        self, meta: Mapping[str, str | None] = {}, *, settings: Mapping[str, Any] = {}
+    ) -> None:
+        """Set such values, and settings in ``kubepy.yaml`` (None removes one), as part of this
+        store's transaction that is under way, else in one of its own. Everything else in
+        ``kubepy.yaml`` stays as it is. Raises as a transaction does."""
+        if self._meta_writes is None:
             with self.transaction():
-                self._meta_writes = {name: value, **others}
+                self.set_values(meta, settings=settings)
+        else:
+            self._meta_writes.update(meta)
+            self._settings_writes.update(settings)
 
     # --- other locks ---
 

@@ -17,10 +17,9 @@ from kubepy.storage.folder.database import DamagedError, Database, Row
 from kubepy.storage.folder.manifest import Decoder
 from kubepy.storage.folder.outside_edits import ObservedEdits
 from kubepy.storage.folder.paths import path_of
-from kubepy.storage.folder.reader import read_changes
 from kubepy.storage.folder.scan import Extent, Obstacle, Obstacles
 from kubepy.storage.folder.settings import SettingsEdit
-from kubepy.storage.model import Change, Key, Object, Problem
+from kubepy.storage.model import Key, Object, Problem
 from kubepy.storage.transaction import BufferedTransaction, Expiry, LogEntries, TransactionEntry
 
 
@@ -98,11 +97,6 @@ class FolderTransaction(BufferedTransaction[Row]):
             doubt_problems(database, (Key(*entry[2:5]) for entry in self.log()))
         if self.timeline and self._recorder is not None:
             database.add_to_timeline(self.timeline, self._recorder.keep)
-
-    def changes(self, since: int) -> list[Change]:
-        """Return changes as :meth:`FolderStore.changes` does, as things stood when the transaction
-        began: without its own writes."""
-        return self._access.run(lambda: read_changes(self.database(), since))
 
     # --- what is stored ---
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.apiserver.cluster import LocalCluster
+from kubepy.controlplane.open import open_cluster
 from kubepy.storage.folder.gitindex import compare_by_content, entries
 from tests.cli.git.conftest import PROGRAM, Repository
 from tests.copies import copy_with_index
@@ -279,7 +279,7 @@ def test_command_that_writes_first_finds_checked_out_state_settled(everything: L
 
 def test_checked_out_state_of_folder_that_cannot_be_written_is_read(everything: Lab) -> None:
     everything.git("checkout", "-q", "2")
-    with LocalCluster.open(everything.state).store.transaction():  # another process has the lock
+    with open_cluster(everything.state).store.transaction():  # another process has the lock
         assert everything.image() == "web:2"
     assert everything.image() == "web:2"
 

@@ -29,7 +29,7 @@ class Restarts(NamedTuple):
         return str(self.times)
 
 
-class State(NamedTuple):
+class ContainersState(NamedTuple):
     """The common state of containers; ``reason`` is "" where the pod's own counts."""
 
     reason: str
@@ -38,7 +38,7 @@ class State(NamedTuple):
 
 
 NO_RESTARTS = Restarts(0, "")
-INITIALIZED = State("", 0, NO_RESTARTS)  # the state of no init containers
+INITIALIZED = ContainersState("", 0, NO_RESTARTS)  # the state of no init containers
 
 
 @printer(
@@ -80,7 +80,7 @@ def _readiness_gates(spec: dict[str, Any], status: dict[str, Any]) -> str:
     return f"{len(met)}/{len(gates)}"
 
 
-def pod_state(pod: Object) -> State:
+def pod_state(pod: Object) -> ContainersState:
     """Return READY's first number, STATUS and RESTARTS of a pod."""
     spec = spec_of(pod)
     status = status_of(pod)
@@ -101,7 +101,7 @@ def pod_state(pod: Object) -> State:
         elif not is_pod_terminal(pod):
             reason = "Terminating"
 
-    return State(reason, state.ready, state.restarts)
+    return ContainersState(reason, state.ready, state.restarts)
 
 
 def _own_reason(status: dict[str, Any]) -> str:
@@ -155,7 +155,7 @@ def _sidecars(spec: dict[str, Any]) -> set[str]:
     }
 
 
-def _initializing(spec: dict[str, Any], status: dict[str, Any]) -> State:
+def _initializing(spec: dict[str, Any], status: dict[str, Any]) -> ContainersState:
     """Return the progress of the init containers, without a reason when they are through."""
     sidecars = _sidecars(spec)
     reached, stuck = _reached(spec, status)
@@ -176,7 +176,7 @@ def _initializing(spec: dict[str, Any], status: dict[str, Any]) -> State:
             reason = f"{len(through)}/{len(spec.get('initContainers') or [])}"
         reason = f"Init:{reason}"
 
-    return State(reason, ready, _restarts(reached))
+    return ContainersState(reason, ready, _restarts(reached))
 
 
 def _reached(spec: dict[str, Any], status: dict[str, Any]) -> tuple[list[dict[str, Any]], bool]:
@@ -199,7 +199,7 @@ def _succeeded(status: dict[str, Any]) -> bool:
 # --- containers -----------------------------------------------------------------------------------
 
 
-def _running(status: dict[str, Any], init: State, sidecars: Restarts) -> State:
+def _running(status: dict[str, Any], init: ContainersState, sidecars: Restarts) -> ContainersState:
     """Return the state of the containers after initialization; of several reasons the first
     container's."""
     statuses = status.get("containerStatuses") or []
@@ -221,7 +221,7 @@ def _running(status: dict[str, Any], init: State, sidecars: Restarts) -> State:
     if shown_reason == "Completed":  # the first container has completed
         reason = _reason_when_completed(status, ready, error)
     own = _restarts(statuses)
-    return State(
+    return ContainersState(
         reason,
         init.ready + ready,
         Restarts(own.times + sidecars.times, max(own.last, sidecars.last)),

@@ -12,7 +12,7 @@ from kubepy.apiserver.cluster import LocalCluster
 from kubepy.storage import Change, Key
 from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.memory import MemoryStore
-from kubepy.storage.model import Object
+from kubepy.storage.model import Object, in_full
 from kubepy.storage.state import State
 from kubepy.storage.store import Store, Transaction
 from kubepy.storage.timeline import TimelineEntry, microseconds
@@ -25,7 +25,7 @@ def changes(store: Store, since: int, *, reads: Iterable[Key] | None = None) -> 
     """Return what changed after a revision, edits of files included."""
     if isinstance(store, FolderStore):
         store.look(keys=reads)
-    return store.changes(since).changes
+    return in_full(store.changes, since).changes
 
 
 def newest_state(store: Store) -> State:

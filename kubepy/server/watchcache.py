@@ -41,6 +41,7 @@ from kubepy.storage.model import (
     CommittedChanges,
     LogEntry,
     Object,
+    in_full,
     to_json,
 )
 from kubepy.storage.sortedmap import SortedMap
@@ -435,7 +436,7 @@ class WatchCache:
             if (
                 commit.base > self._revision
             ):  # others have committed before it, or files were edited
-                _, changes = cluster.store.changes(self._revision)
+                _, changes, _ = in_full(cluster.store.changes, self._revision)
                 before = [change for change in changes if change.revision <= commit.base]
                 self._apply(cluster, before, commit.base)
             if commit.revision > self._revision:
@@ -445,7 +446,7 @@ class WatchCache:
         """Take in what the change log has. Raises StorageError, CompactedError."""
         if scan:
             cluster.look()
-        revision, changes = cluster.store.changes(self._revision)
+        revision, changes, _ = in_full(cluster.store.changes, self._revision)
         self._apply_commits(cluster)
         if revision > self._revision:
             self._apply(

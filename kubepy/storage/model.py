@@ -177,10 +177,27 @@ class ChangesSince(NamedTuple):
 
     :ivar revision: the revision that the changes lead to: that of the last of them, or a later one.
     :ivar changes: oldest first; several changes of one object may have become one.
+    :ivar has_more: the store gives the log in parts, and more of it is there already.
     """
 
     revision: int
     changes: Changes
+    has_more: bool = False
+
+
+def in_full(read: Callable[[int], ChangesSince], since: int) -> ChangesSince:
+    """Return all the changes after a revision, from a store that may give them in parts.
+
+    :param read: returns a part that begins at a revision (``Store.changes``).
+    """
+    part = read(since)
+    if not part.has_more:
+        return part
+    changes = part.changes[:]
+    while part.has_more:
+        part = read(part.revision)
+        changes += part.changes
+    return ChangesSince(part.revision, changes)
 
 
 class CommittedChanges(NamedTuple):

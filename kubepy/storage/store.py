@@ -67,7 +67,8 @@ class Store(Reads, Protocol):
 
     def changes(self, since: int) -> ChangesSince:
         """Return the changes that lead from a revision to a later one: the newest, or one before
-        it where the log is given in parts. Then the next call goes on from there.
+        it where the log is given in parts (:func:`in_full` puts them together). The next call goes
+        on from there.
 
         Raises CompactedError if the log no longer reaches back that far: list again.
         """

@@ -256,7 +256,7 @@ def test_followers_of_log_and_commits_end_with_what_files_say(
 
     def hear(committed: CommittedChanges) -> None:
         if committed.base > commits.revision:
-            _, changes = store.changes(commits.revision)
+            _, changes, _ = store.changes(commits.revision)
             commits.apply(
                 [change for change in changes if change.revision <= committed.base], committed.base
             )
@@ -273,12 +273,12 @@ def test_followers_of_log_and_commits_end_with_what_files_say(
         if chance.random() < 0.5:
             if chance.random() < 0.3:
                 store.look()
-            revision, changes = store.changes(log.revision)
+            revision, changes, _ = store.changes(log.revision)
             log.apply(changes, revision)
     fresh = open_store()
     listed = fresh.list("configmaps")
     fresh.look()
-    revision, changes = fresh.changes(log.revision)
+    revision, changes, _ = fresh.changes(log.revision)
     log.apply(changes, revision)
     hear(CommittedChanges(revision, revision, []))
     broken = {problem.path for problem in listed.problems}

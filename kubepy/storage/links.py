@@ -1,10 +1,9 @@
 """Look objects up by what is in them: a uid, an owner, a node.
 
 A store knows no kinds: the API server gives it :class:`Lookups <Lookup>`, each a path in the JSON
-of objects and the resources that it is for. In the index of a folder a link is an index of SQLite
-over an expression, so that every write keeps it, those of earlier versions of kubepy too; it is
-made when it is first needed. A store in memory keeps sorted entries beside its objects
-(:class:`LinkEntries`).
+of objects and the resources that it is for: what client-go calls an Indexer. A store in memory
+keeps sorted entries beside its objects (:class:`LinkEntries`); another store may have indexes of
+its own, which give the same as :meth:`Lookup.value_of`.
 
 Controllers read through a :class:`RecordedView`: all that is recorded at one revision. It shows no
 edit of a file before that is recorded, and so goes with the change log exactly.
@@ -30,15 +29,12 @@ Places = list[tuple[str, str]]
 
 
 class LinkKind(Enum):
-    """The value under which a link finds an object, as an expression of SQLite."""
+    """The value by which a link finds an object."""
 
-    TEXT = "json_extract(json, '$.{0}')"  # the text at the path
-    # "" if there is anything
-    PRESENCE = "CASE WHEN coalesce(json_type(json, '$.{0}'), 'null') <> 'null' THEN '' END"
-    # "" if something in the object has this name
-    MENTION = "CASE WHEN instr(json, '\"{0}\":') THEN '' END"
-    # "" unless true
-    ABSENCE = "CASE WHEN json IS NOT NULL AND json_type(json, '$.{0}') IS NOT 'true' THEN '' END"
+    TEXT = "the text at the path"
+    PRESENCE = "the empty text, if there is anything at the path"
+    MENTION = "the empty text, if anything in the object has the path as its name"
+    ABSENCE = "the empty text, unless there is true at the path"
 
 
 class Lookup(NamedTuple):
@@ -58,19 +54,6 @@ class Lookup(NamedTuple):
     kind: LinkKind = LinkKind.TEXT
     usual: str = ""
 
-    @property
-    def expression(self) -> str:
-        """The value, as SQLite computes it from a row."""
-        expression = self.kind.value.format(self.path)
-        return f"nullif({expression}, '{self.usual}')" if self.kind is LinkKind.TEXT else expression
-
-    @property
-    def condition(self) -> str:
-        """The rows that have an entry, as a condition of SQLite."""
-        names = ", ".join(f"'{name}'" for name in self.resources or self.others)
-        chosen = f"resource {'IN' if self.resources else 'NOT IN'} ({names}) AND "
-        return f"{chosen if names else ''}{self.expression} IS NOT NULL"
-
     def includes(self, resource: str) -> bool:
         """Return whether objects of a resource have entries."""
         return resource in self.resources if self.resources else resource not in self.others
@@ -80,22 +63,26 @@ class Lookup(NamedTuple):
         JSON."""
         if self.kind is LinkKind.MENTION:
             return "" if f'"{self.path}":' in text else None
-        value: Any = obj
-        for name, number in _STEP.findall(self.path):
-            if number:
-                value = (
-                    value[int(number)]
-                    if isinstance(value, list) and len(value) > int(number)
-                    else None
-                )
-            else:
-                value = value.get(name) if isinstance(value, dict) else None
-
+        value = _value_at(obj, self.path)
         if self.kind is LinkKind.PRESENCE:
             return None if value is None else ""
         if self.kind is LinkKind.ABSENCE:
             return None if value is True else ""
-        return value if isinstance(value, str) and value != self.usual else None
+        if not isinstance(value, str) or value == self.usual:
+            return None
+        return value
+
+
+def _value_at(obj: Object, path: str) -> Any:
+    """Return the value at a path, None where there is none."""
+    value: Any = obj
+    for name, number in _STEP.findall(path):
+        if number:
+            is_there = isinstance(value, list) and len(value) > int(number)
+            value = value[int(number)] if is_there else None
+        else:
+            value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 NewLinks = Callable[[], Sequence[Lookup]]

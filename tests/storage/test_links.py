@@ -14,6 +14,7 @@ import pytest
 
 from kubepy.apiserver.cluster import object_links
 from kubepy.storage import Key
+from kubepy.storage.folder.linksql import expression_of
 from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.links import LinkKind, RecordedView, link_values
 from kubepy.storage.memory import MemoryStore
@@ -284,6 +285,6 @@ def query() -> Iterator[Callable[[Any, str], Any]]:
     """A function that lets SQLite compute the value of a link."""
     connection = sqlite3.connect(":memory:")
     yield lambda link, text: connection.execute(
-        f"SELECT {link.expression} FROM (SELECT ? AS json)", (text,)
+        f"SELECT {expression_of(link)} FROM (SELECT ? AS json)", (text,)
     ).fetchone()[0]
     connection.close()

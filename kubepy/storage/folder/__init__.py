@@ -15,6 +15,7 @@ versions, the journal, the change log, events) and is made again from the files 
     outside_edits  the edits of other programs, recorded as revisions
     reader         rows at one revision, corrected by the files that differ from them
     database       the tables of the index and their queries
+    linksql        what objects are looked up by, as SQLite computes it
     index          the index opened, rebuilt, or copied into memory
     access         folder and index of one process: opened, locked, brought up to date, rebuilt when damaged
     settings       ``kubepy.yaml``, and its changes as parts of commits

@@ -34,6 +34,7 @@ from kubepy.storage.model import Key, LogEntry, Problem
 
 with lazy_imports():
     from kubepy.storage import timeline
+    from kubepy.storage.folder import linksql
 
 if TYPE_CHECKING:
     from kubepy.storage.links import Lookup
@@ -468,9 +469,10 @@ class Database:
         if missing := [link for link in links if f"link_{link.name}" not in present]:
             with self.write(durable=False):
                 for link in missing:
+                    columns = f"{linksql.expression_of(link)}, resource, namespace, name"
                     self.connection.execute(
                         f"CREATE INDEX IF NOT EXISTS link_{link.name} ON objects "
-                        f"({link.expression}, resource, namespace, name) WHERE {link.condition}"
+                        f"({columns}) WHERE {linksql.condition_of(link)}"
                     )
 
     def has_index(self, link: Lookup) -> bool:
@@ -495,12 +497,9 @@ class Database:
     ) -> tuple[str, tuple[str, ...], str]:
         """Return the condition of the rows that a link finds, its values, and the table."""
         chosen, place = _place(resource, namespace)
-        return (
-            f"{link.expression} IN ({', '.join('?' * len(values))}) AND {link.condition} AND "
-            f"{chosen}",
-            (*values, *place),
-            self._linked_table(link),
-        )
+        marks = ", ".join("?" * len(values))
+        is_found = f"{linksql.expression_of(link)} IN ({marks}) AND {linksql.condition_of(link)}"
+        return f"{is_found} AND {chosen}", (*values, *place), self._linked_table(link)
 
     def _linked_table(self, link: Lookup) -> str:
         return f"objects INDEXED BY link_{link.name}" if self.has_index(link) else "objects"
@@ -536,8 +535,8 @@ class Database:
     def link_values(self, link: Lookup) -> list[tuple[Key, str]]:
         """Return the keys of all live rows that a link finds, with their values, in no order."""
         selected = self.connection.execute(
-            f"SELECT {link.expression}, resource, namespace, name FROM objects WHERE "
-            f"{link.condition}"
+            f"SELECT {linksql.expression_of(link)}, resource, namespace, name FROM objects WHERE "
+            f"{linksql.condition_of(link)}"
         )
         return [(Key(*key), value) for value, *key in selected]
 
@@ -545,8 +544,8 @@ class Database:
         """Return the values by which a link finds live rows, each with the number of these."""
         return dict(
             self.connection.execute(
-                f"SELECT {link.expression}, count(*) FROM {self._linked_table(link)} WHERE "
-                f"{link.condition} GROUP BY 1"
+                f"SELECT {linksql.expression_of(link)}, count(*) "
+                f"FROM {self._linked_table(link)} WHERE {linksql.condition_of(link)} GROUP BY 1"
             )
         )
 

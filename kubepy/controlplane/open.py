@@ -48,7 +48,8 @@ def open_cluster(
         is_new = True
         FolderStore.initialize(place, {})
         cluster = _open_folder(place, lock_timeout)
-    if create and (is_new or cluster.is_unfinished()):
+
+    if create and cluster.has_no_default_namespace() and (is_new or cluster.is_unfinished()):
         cluster.store.set_values({UNFINISHED: "yes"})
         cluster.bootstrap()
     return cluster

@@ -437,6 +437,7 @@ class State(NamedTuple):
                 expiring.append(((before.expires, key), None))
             if expires is not None and text is not None:
                 expiring.append(((expires, key), True))
+
         tables: dict[str, Mapping[str, ObjectTable]] = dict(self.tables)
         for (resource, namespace), records in places.items():
             of_resource = tables.get(resource, {})
@@ -444,6 +445,7 @@ class State(NamedTuple):
                 **of_resource,
                 namespace: of_resource.get(namespace, ObjectTable()).changed(records),
             }
+
         after = self._replace(
             revision=revision,
             tables=tables,

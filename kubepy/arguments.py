@@ -4,7 +4,6 @@ allowed."""
 from __future__ import annotations
 
 import functools
-import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -36,19 +35,38 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
     A string that has no UTF-8 form is a ValueError.
     """
-    signature = inspect.signature(function)
-    types = functools.cache(
-        lambda: get_type_hints(function)
-    )  # later: it may name what its module defines below it
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        for name, value in signature.bind(*args, **kwargs).arguments.items():
-            if name in types():
-                check(name, value, types()[name])
+        parameters = parameters_of(function)
+        bound = parameters.signature.bind(*args, **kwargs)
+        for name, value in bound.arguments.items():
+            if name in parameters.types:
+                check(name, value, parameters.types[name])
         return function(*args, **kwargs)
 
     return call
+
+
+class Parameters:
+    """The parameters of a function.
+
+    :ivar signature: binds arguments to them.
+    :ivar types: their types by their names, and that of the result as ``return``.
+    """
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        from inspect import signature  # takes 6 ms, which importing a checked function needs not
+
+        self.signature = signature(function)
+        self.types = get_type_hints(function)
+
+
+@functools.cache
+def parameters_of(function: Callable[..., object]) -> Parameters:
+    """Return the parameters of a function, at its first call: its annotations may name what its
+    module defines below it, or imports lazily."""
+    return Parameters(function)
 
 
 def check(name: str, value: Any, annotation: Any) -> None:
@@ -78,37 +96,46 @@ def is_unicode(text: str) -> bool:
 
 def fits(value: Any, annotation: Any) -> bool:
     """Return whether a value has the type of an annotation. True and False are no numbers."""
-    origin, inner = get_origin(annotation), get_args(annotation)
-    if annotation is Any or origin is Literal:
-        return annotation is Any or isinstance(value, str)  # the function says which words it knows
+    if annotation is Any:
+        return True
+    origin = get_origin(annotation)
+    inner = get_args(annotation)
+    if origin is Literal:
+        return isinstance(value, str)  # the function says which words it knows
     if origin in (Union, UnionType):
         return any(fits(value, option) for option in inner)
     if origin is Mapping:
-        return isinstance(value, Mapping) and all(
-            fits(key, inner[0]) and fits(entry, inner[1]) for key, entry in value.items()
-        )
+        return isinstance(value, Mapping) and has_entries(value, *inner)
     if origin is Sequence:
-        return (
-            isinstance(value, Sequence)
-            and not isinstance(value, str | bytes | bytearray)
-            and all(fits(entry, inner[0]) for entry in value)
-        )
+        if not isinstance(value, Sequence) or isinstance(value, str | bytes | bytearray):
+            return False
+        return all(fits(entry, inner[0]) for entry in value)
     if isinstance(value, bool):
         return annotation is bool
-    return isinstance(value, int | float if annotation is float else origin or annotation)
+    if annotation is float:
+        return isinstance(value, int | float)
+    return isinstance(value, origin or annotation)
+
+
+def has_entries(value: Mapping[Any, Any], key_type: Any, entry_type: Any) -> bool:
+    """Return whether all keys and values of a mapping have these types."""
+    for key, entry in value.items():
+        if not fits(key, key_type) or not fits(entry, entry_type):
+            return False
+    return True
 
 
 def description(annotation: Any) -> str:
     """Describe what an annotation allows: ``a string, a whole number or None``."""
-    origin, inner = get_origin(annotation), get_args(annotation)
+    origin = get_origin(annotation)
+    inner = get_args(annotation)
     if origin in (Union, UnionType):
         *nouns, last = (description(option) for option in inner)
         return f"{', '.join(nouns)} or {last}"
     if origin is Literal:
         return "a string"
     if origin is Sequence or (origin is Mapping and inner[1] is str):
-        return (
-            f"{'a list' if origin is Sequence else 'a dict'} of "
-            f"{description(inner[-1]).removeprefix('a ')}s"
-        )
+        container = "a list" if origin is Sequence else "a dict"
+        item = description(inner[-1])
+        return f"{container} of {item.removeprefix('a ')}s"
     return NOUNS.get(origin or annotation, getattr(annotation, "__name__", str(annotation)))

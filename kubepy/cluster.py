@@ -14,48 +14,47 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from threading import Condition, RLock
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
-from kubepy.api.clock import CLOCK_YEARS, EPOCH, format_exact_time, format_time, later, parse_time
-from kubepy.api.errors import Expired, NotFound
 from kubepy.api.meta import Object, clone, name_of, namespace_of
-from kubepy.api.scheme import Resource
-from kubepy.api.values.goformat import parse_span
-from kubepy.apiserver import request as requests
-from kubepy.apiserver.client import Client
-from kubepy.apiserver.cluster import LocalCluster
-from kubepy.apiserver.settings import AUTO, FINEST, is_too_exact, parse_settings
 from kubepy.arguments import checked, is_unicode
 from kubepy.cli.errors import CliError
-from kubepy.cli.main import main
 from kubepy.cli.names import KUBECTL, KUBEPY
-from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.infos import Scope
-from kubepy.cli.runtime.output import without_managers
-from kubepy.cli.watch import Event, changes_since
-from kubepy.controlplane import build_manager, manager_lock
-from kubepy.controlplane.furnishing import furnish
-from kubepy.controlplane.open import begin_cluster, make_cluster, open_cluster
-from kubepy.insight import stdin_of
-from kubepy.insight.why import Why
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
-from kubepy.storage import FolderError, Key, LockTimeoutError
-
-with lazy_imports():
-    from kubepy.insight import timeline
-    from kubepy.insight.why import verdict
 
 if TYPE_CHECKING:
+    from kubepy.api.scheme import Resource
+    from kubepy.apiserver.client import Client
+    from kubepy.apiserver.cluster import LocalCluster
     from kubepy.apiserver.fault_settings import FaultSettings
+    from kubepy.cli.runtime.infos import Scope
+    from kubepy.cli.watch import Event
+
+with lazy_imports():
+    from kubepy import controlplane, insight, storage
+    from kubepy.api import clock as clocks
+    from kubepy.api import errors
+    from kubepy.api.values import goformat
+    from kubepy.apiserver import request as requests
+    from kubepy.apiserver import settings as cluster_settings
+    from kubepy.cli import main as command_line
+    from kubepy.cli import watch as watches
+    from kubepy.cli.runtime import factory as factories
+    from kubepy.cli.runtime import infos, output
+    from kubepy.controlplane import furnishing
+    from kubepy.controlplane import open as opening
+    from kubepy.insight import timeline
+    from kubepy.insight import why as explanations
+    from kubepy.insight.why import verdict
 
 # Aliases, because the method ``ObjectClient.list`` hides the builtin inside its class.
 Objects = list[Object]
-Events = list[Event]
+if TYPE_CHECKING:
+    Events = list[Event]
 
 FIRST_MOMENT = "2026-01-01T00:00:00Z"  # at which a temporary cluster's own time begins
 DEFAULT_NAMESPACE = "default"
@@ -63,15 +62,10 @@ SCALE = ("autoscaling/v1", "Scale")
 FIELD_MANAGER = "kubepy-python"
 POLL_SECONDS = 0.02
 OTHERS_SECONDS = 2.0  # how long a command of another thread may keep the controllers to itself
-PATCH_TYPES = {
-    "strategic": requests.STRATEGIC_MERGE_PATCH,
-    "merge": requests.MERGE_PATCH,
-    "json": requests.JSON_PATCH,
-}
+STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # statuses of a process asked to stop
 
 
-@dataclass(frozen=True, slots=True)
-class CommandResult:
+class CommandResult(NamedTuple):
     """The output of a command line and its exit status; true if that is 0."""
 
     stdout: str
@@ -95,14 +89,13 @@ class CommandError(Exception):
         self.result = result
 
     def __str__(self) -> str:
-        return (
-            f"{self.command}: exit status "
-            f"{self.result.status}\n{self.result.stderr or self.result.stdout}"
-        ).rstrip()
+        result = self.result
+        message = result.stderr or result.stdout
+        text = f"{self.command}: exit status {result.status}\n{message}"
+        return text.rstrip()
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedChange:
+class PlannedChange(NamedTuple):
     """What a command would do; true if all of it finishes.
 
     :ivar document: the plan as ``kubepy plan -o json`` prints it.
@@ -124,7 +117,10 @@ class PlannedChange:
         """The cluster's time until nothing is due but what repeats for ever; None: that is beyond
         the limit."""
         text = self.document["settledAfter"]
-        return None if text is None else timedelta(seconds=parse_span(text))
+        if text is None:
+            return None
+        seconds = goformat.parse_span(text)
+        return timedelta(seconds=seconds)
 
     @property
     def workloads(self) -> Objects:
@@ -167,7 +163,8 @@ class Cluster:
     def open(cls, path: str | os.PathLike[str]) -> Self:
         """Open the cluster of a state folder. Raises NoClusterError, FolderError."""
         folder = os.path.abspath(path)
-        return cls(open_cluster(folder), folder)
+        local = opening.open_cluster(folder)
+        return cls(local, folder)
 
     @classmethod
     @checked
@@ -193,12 +190,12 @@ class Cluster:
         """
         folder = os.path.abspath(path)
         if os.path.exists(os.path.join(folder, "kubepy.yaml")):
-            raise FolderError(f"there is a cluster in {quote(folder)} already")
+            raise storage.FolderError(f"there is a cluster in {quote(folder)} already")
         _check_nodes(nodes)
-        begin_cluster(folder, _settings(clock, seed, settings))
-        local = open_cluster(folder, create=True)
+        opening.begin_cluster(folder, _settings(clock, seed, settings))
+        local = opening.open_cluster(folder, create=True)
         local.use_faults(local.settings.faults)
-        furnish(local, nodes)
+        furnishing.furnish(local, nodes)
         local.finish()
         return cls(local, folder)
 
@@ -218,7 +215,9 @@ class Cluster:
         2026-01-01T00:00:00Z; nothing in it is random unless ``seed`` is None.
         """
         _check_nodes(nodes)
-        return cls(_new_in_memory(nodes, _settings(clock, seed, settings)))
+        settings_file = _settings(clock, seed, settings)
+        local = _new_in_memory(nodes, settings_file)
+        return cls(local)
 
     def fork(self) -> Cluster:
         """Return a copy of the cluster in memory; neither sees what is written to the other from
@@ -249,8 +248,9 @@ class Cluster:
         self.close()
 
     def __repr__(self) -> str:
-        place, local = repr(self._folder) if self._folder else "in memory", self._local
-        state = "closed" if local is None else f"at {format_time(local.clock.now())}"
+        local = self._local
+        place = repr(self._folder) if self._folder else "in memory"
+        state = "closed" if local is None else f"at {clocks.format_time(local.clock.now())}"
         return f"<kubepy.Cluster {place}, {state}>"
 
     @property
@@ -280,9 +280,8 @@ class Cluster:
         Raises ValueError for a quote that is not closed.
         """
         words = shlex.split(command) if isinstance(command, str) else list(command)
-        return self._run(
-            words, stdin or stdin_of(command), io.StringIO(), io.StringIO(), check=check
-        )
+        stdin = stdin or insight.stdin_of(command)
+        return self._run(words, stdin, io.StringIO(), io.StringIO(), check=check)
 
     def _run(
         self,
@@ -295,7 +294,7 @@ class Cluster:
     ) -> CommandResult:
         program = words.pop(0) if words[:1] in ([KUBEPY], [KUBECTL]) else KUBEPY
         with self._open() as local:
-            status = main(
+            status = command_line.main(
                 words,
                 program=program,
                 stdin=io.StringIO(stdin, newline=None),
@@ -303,10 +302,7 @@ class Cluster:
                 stderr=stderr,
                 open_cluster=local,
             )
-        if status in (
-            128 + signal.SIGINT,
-            128 + signal.SIGTERM,
-        ):  # the process was asked to stop, not the command
+        if status in STOPPED:  # the process was asked to stop, not the command
             signal.raise_signal(status - 128)
         result = CommandResult(stdout.getvalue(), stderr.getvalue(), status)
         if check and not result:
@@ -339,7 +335,8 @@ class Cluster:
         With the system's time it waits for what is due. Raises LockTimeoutError where another
         process runs the controllers.
         """
-        return self._work(_seconds(limit), settled=True)
+        seconds = _seconds(limit)
+        return self._work(seconds, settled=True)
 
     @checked
     def advance(self, by: timedelta | str | float) -> None:
@@ -360,32 +357,36 @@ class Cluster:
 
     def _work(self, seconds: float, *, settled: bool) -> bool:
         with self._open() as local:
-            until = later(local.clock.now(), seconds)
-            if local.clock.own and until.year not in CLOCK_YEARS:
+            until = clocks.later(local.clock.now(), seconds)
+            if local.clock.own and until.year not in clocks.CLOCK_YEARS:
+                first, last = clocks.CLOCK_YEARS[0], clocks.CLOCK_YEARS[-1]
                 raise ValueError(
-                    f"the clock must stay between the years {CLOCK_YEARS[0]} and "
-                    f"{CLOCK_YEARS[-1]}, and "
+                    f"the clock must stay between the years {first} and {last}, and "
                     f"that would be the year {until.year}"
                 )
             patience = time.monotonic() + OTHERS_SECONDS
             while True:
-                with manager_lock(local) as is_lost:
+                with controlplane.manager_lock(local) as is_lost:
                     if is_lost is not None:
                         self._working = True
                         try:
-                            manager = build_manager(local)
+                            manager = controlplane.build_manager(local)
                             manager.advance(until, settled=settled)
                             return manager.is_settled()
                         finally:
                             self._working = False
                 if not self._working and (not self._waiting or time.monotonic() > patience):
-                    raise LockTimeoutError("another process runs the controllers of this cluster")
+                    raise storage.LockTimeoutError(
+                        "another process runs the controllers of this cluster"
+                    )
                 self._pause(local, POLL_SECONDS)
 
     # --- insight ----------------------------------------------------------------------------------
 
     @checked
-    def why(self, kind: str, name: str = "", *, namespace: str = DEFAULT_NAMESPACE) -> Why:
+    def why(
+        self, kind: str, name: str = "", *, namespace: str = DEFAULT_NAMESPACE
+    ) -> explanations.Why:
         """Say whether an object is done, on its way or stuck, and what is to blame:
         ``why("deploy/web")``.
 
@@ -395,10 +396,9 @@ class Cluster:
         """
         with self.client._request(kind, name) as (_, resource, name):
             local = self._catch_up()
-            key = Key(resource.storage_key, namespace if resource.namespaced else "", name)
-            return verdict.explain(
-                verdict.Question(local, key, _run_on_fork, local.settings.reconcile == AUTO)
-            )
+            key = _key_of(resource, name, namespace)
+            is_auto = local.settings.reconcile == cluster_settings.AUTO
+            return verdict.explain(verdict.Question(local, key, _run_on_fork, is_auto))
 
     @checked
     def timeline(
@@ -426,7 +426,7 @@ class Cluster:
         key = None
         if kind or name:
             with self.client._request(kind, name) as (_, resource, name):
-                key = Key(resource.storage_key, namespace if resource.namespaced else "", name)
+                key = _key_of(resource, name, namespace)
         with self._open():
             local = self._catch_up()
             start = None if since is None else _start(since, local.clock.now())
@@ -441,8 +441,8 @@ class Cluster:
         """Let the controllers do what is due now, unless they are left to others; return the open
         cluster."""
         assert self._local is not None
-        if self._local.settings.reconcile == AUTO:
-            with suppress(LockTimeoutError):  # another process runs the controllers
+        if self._local.settings.reconcile == cluster_settings.AUTO:
+            with suppress(storage.LockTimeoutError):  # another process runs the controllers
                 self.settle(0)
         return self._local  # settle may have opened the folder anew
 
@@ -471,13 +471,19 @@ class Cluster:
         Raises CommandError if the command fails.
         """
         words = shlex.split(command) if isinstance(command, str) else list(command)
-        flags = ["-o", "json", f"--for={_seconds(limit):f}s"]
+        seconds = _seconds(limit)
+        flags = ["-o", "json", f"--for={seconds:f}s"]
         times = {"ready-after": ready_after, "stops-after": stops_after}
-        flags += [f"--{name}={text}" for name, text in times.items() if text]
-        result = self._run(["plan", *flags, "--", *words], stdin, io.StringIO(), io.StringIO())
+        for name, text in times.items():
+            if text:
+                flags.append(f"--{name}={text}")
+        line = ["plan", *flags, "--", *words]
+        result = self._run(line, stdin, io.StringIO(), io.StringIO())
         if not result.stdout:
-            raise CommandError(shlex.join(["kubepy", "plan", *words]), result)
-        return PlannedChange(json.loads(result.stdout))
+            failed = shlex.join(["kubepy", "plan", *words])
+            raise CommandError(failed, result)
+        document = json.loads(result.stdout)
+        return PlannedChange(document)
 
     # --- the open cluster -------------------------------------------------------------------------
 
@@ -492,7 +498,7 @@ class Cluster:
                 if not self._waiting:  # commands that wait go on with the one that they began with
                     self._local.close()
                 self._local = None  # unless it can be opened again
-                self._use(open_cluster(self._folder))
+                self._use(opening.open_cluster(self._folder))
             assert self._local is not None
             yield self._local
 
@@ -527,11 +533,9 @@ class Cluster:
         kinds."""
         if _identity_of_settings(self._folder) != self._settings_file:
             return False
-        try:
-            self._revision, _ = local.client.changes(
-                self._revision
-            )  # forgets custom kinds that have changed
-        except Expired:
+        try:  # the client forgets custom kinds that have changed
+            self._revision, _ = local.client.changes(self._revision)
+        except errors.Expired:
             return False
         return True
 
@@ -564,9 +568,8 @@ class ObjectClient:
         """Return an object: ``get("deploy/web")``, ``get("deployments", "web")``. Raises
         NotFound."""
         with self._request(kind, name) as (client, resource, name):
-            return _own_copy(
-                client.get(resource.gvr, name, namespace=namespace, subresource=subresource)
-            )
+            obj = client.get(resource.gvr, name, namespace=namespace, subresource=subresource)
+            return _own_copy(obj)
 
     @checked
     def list(
@@ -599,11 +602,10 @@ class ObjectClient:
         NotFound (no namespace)."""
         with self._manifest(obj, namespace) as (client, resource, content):
             options = requests.CreateOptions(field_manager=FIELD_MANAGER)
-            return _own_copy(
-                client.create(
-                    resource.gvr, content, namespace=namespace_of(content), options=options
-                )
+            obj = client.create(
+                resource.gvr, content, namespace=namespace_of(content), options=options
             )
+            return _own_copy(obj)
 
     @checked
     def update(
@@ -615,15 +617,14 @@ class ObjectClient:
         """
         with self._manifest(obj, namespace) as (client, resource, content):
             options = requests.UpdateOptions(field_manager=FIELD_MANAGER)
-            return _own_copy(
-                client.update(
-                    resource.gvr,
-                    content,
-                    namespace=namespace_of(content),
-                    subresource=subresource,
-                    options=options,
-                )
+            obj = client.update(
+                resource.gvr,
+                content,
+                namespace=namespace_of(content),
+                subresource=subresource,
+                options=options,
             )
+            return _own_copy(obj)
 
     @checked
     def apply(
@@ -640,15 +641,14 @@ class ObjectClient:
         """
         with self._manifest(obj, namespace) as (client, resource, content):
             options = requests.PatchOptions(field_manager=field_manager, force=force)
-            return _own_copy(
-                client.patch(
-                    resource.gvr,
-                    name_of(content),
-                    requests.Patch(requests.APPLY_PATCH, content),
-                    namespace=namespace_of(content),
-                    options=options,
-                )
+            obj = client.patch(
+                resource.gvr,
+                name_of(content),
+                requests.Patch(requests.APPLY_PATCH, content),
+                namespace=namespace_of(content),
+                options=options,
             )
+            return _own_copy(obj)
 
     @checked
     def patch(
@@ -666,21 +666,25 @@ class ObjectClient:
         Raises NotFound, Conflict, Invalid, BadRequest; UnsupportedMediaType for a strategic patch
         of a custom resource.
         """
-        if type not in PATCH_TYPES:
-            raise ValueError(f"type {type!r} is none of {', '.join(PATCH_TYPES)}")
+        patch_types = {
+            "strategic": requests.STRATEGIC_MERGE_PATCH,
+            "merge": requests.MERGE_PATCH,
+            "json": requests.JSON_PATCH,
+        }
+        if type not in patch_types:
+            raise ValueError(f"type {type!r} is none of {', '.join(patch_types)}")
         with self._request(target, "") as (client, resource, name):
             options = requests.PatchOptions(field_manager=FIELD_MANAGER)
-            change = requests.Patch(PATCH_TYPES[type], _plain(patch))
-            return _own_copy(
-                client.patch(
-                    resource.gvr,
-                    name,
-                    change,
-                    namespace=namespace,
-                    subresource=subresource,
-                    options=options,
-                )
+            change = requests.Patch(patch_types[type], _plain(patch))
+            obj = client.patch(
+                resource.gvr,
+                name,
+                change,
+                namespace=namespace,
+                subresource=subresource,
+                options=options,
             )
+            return _own_copy(obj)
 
     @checked
     def delete(
@@ -722,7 +726,7 @@ class ObjectClient:
         """
         with self._cluster._open() as local:
             resource = _resource_of(local, kind)
-            scope = Scope(
+            scope = infos.Scope(
                 resource,
                 (namespace or None) if resource.namespaced else "",
                 _selector(labels),
@@ -822,8 +826,8 @@ class ObjectWatch:
 
     def _read(self) -> Events:
         with self._cluster._open() as local:
-            factory = Factory(open_cluster=local)
-            self._revision, events = changes_since(
+            factory = factories.Factory(open_cluster=local)
+            self._revision, events = watches.changes_since(
                 factory, self._scope, self._revision, self._known
             )
             return events
@@ -837,31 +841,30 @@ def _settings(
 ) -> dict[str, Any]:
     """Return the settings for ``kubepy.yaml``. Raises ValueError for wrong ones."""
     settings: dict[str, Any] = _plain(others or {})
-    for name in ("formatVersion", "clock", "seed"):
+    if "formatVersion" in settings:
+        raise ValueError("settings: formatVersion: kubepy sets it")
+    for name in ("clock", "seed"):
         if name in settings:
-            raise ValueError(
-                f"settings: {name}: "
-                + ("kubepy sets it" if name == "formatVersion" else f"must be given as {name}=")
-            )
+            raise ValueError(f"settings: {name}: must be given as {name}=")
     if clock is not None:
         try:
-            moment = parse_time(clock) if isinstance(clock, str) else clock
+            moment = clocks.parse_time(clock) if isinstance(clock, str) else clock
         except ValueError:
             raise ValueError(f"clock={clock!r}: must be a time such as {FIRST_MOMENT}") from None
-        if isinstance(clock, str) and is_too_exact(clock):
-            raise ValueError(f"clock={clock!r}: {FINEST}")
+        if isinstance(clock, str) and cluster_settings.is_too_exact(clock):
+            raise ValueError(f"clock={clock!r}: {cluster_settings.FINEST}")
         if moment.tzinfo is None:
             raise ValueError(f"the clock {moment.isoformat()} has no time zone")
-        settings["clock"] = format_exact_time(moment)
+        settings["clock"] = clocks.format_exact_time(moment)
     if seed is not None:
         settings["seed"] = seed
     try:
-        parse_settings(settings)
-    except FolderError as error:
-        field = str(error).removeprefix("kubepy.yaml: ")
-        raise ValueError(
-            field if field.startswith(("clock:", "seed:")) else f"settings: {field}"
-        ) from None
+        cluster_settings.parse_settings(settings)
+    except storage.FolderError as error:
+        message = str(error).removeprefix("kubepy.yaml: ")
+        if not message.startswith(("clock:", "seed:")):
+            message = f"settings: {message}"
+        raise ValueError(message) from None
     return settings
 
 
@@ -878,9 +881,9 @@ def _check_nodes(nodes: int) -> None:
 
 def _run_on_fork(fork: LocalCluster, words: Sequence[str]) -> int:
     """Run a command line that is tried; what it prints is dropped."""
-    return main(
+    return command_line.main(
         words,
-        stdin=io.StringIO(stdin_of(words)),
+        stdin=io.StringIO(insight.stdin_of(words)),
         stdout=io.StringIO(),
         stderr=io.StringIO(),
         open_cluster=fork,
@@ -893,7 +896,7 @@ def _seconds(duration: timedelta | str | float) -> float:
     if isinstance(duration, timedelta):
         seconds = duration.total_seconds()
     else:
-        seconds = parse_span(duration) if isinstance(duration, str) else float(duration)
+        seconds = goformat.parse_span(duration) if isinstance(duration, str) else float(duration)
     if not seconds >= 0:
         raise ValueError(f"a length of time must not be negative: {duration}")
     return seconds
@@ -907,7 +910,7 @@ def _start(since: datetime | timedelta | str | float, now: datetime) -> datetime
         if since.tzinfo is None:
             raise ValueError(f"since={since!r}: a datetime needs a time zone")
         return since
-    return max(later(now, -_seconds(since)), EPOCH)
+    return max(clocks.later(now, -_seconds(since)), clocks.EPOCH)
 
 
 def _plain(value: Any) -> Any:
@@ -926,38 +929,46 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, datetime):
-        return format_time(value)
+        return clocks.format_time(value)
     raise TypeError(f"an object cannot hold {value!r}: it must be what JSON has")
 
 
 def _own_copy(obj: Object) -> Object:
-    copy: Object = clone(without_managers(obj))
+    copy: Object = clone(output.without_managers(obj))
     return copy
 
 
 def _selector(selector: str | Mapping[str, str]) -> str:
-    return (
-        selector
-        if isinstance(selector, str)
-        else ",".join(f"{key}={value}" for key, value in selector.items())
-    )
+    if isinstance(selector, str):
+        return selector
+    return ",".join(f"{key}={value}" for key, value in selector.items())
 
 
 def _scaled_resource(local: LocalCluster, metadata: Object, namespace: str) -> Resource | None:
     """Return the resource of the object that a Scale is of: the one with its uid, or the only one
     with its name."""
-    found = {}
+    name = str(metadata.get("name"))
+    namespace = str(metadata.get("namespace") or namespace)
+    resources = {}  # by the uids of the objects with that name
     for resource in local.scheme:
-        if "scale" in resource.subresources:
-            with suppress(NotFound):
-                obj = local.client.get(
-                    resource.gvr,
-                    str(metadata.get("name")),
-                    namespace=str(metadata.get("namespace") or namespace),
-                )
-                if metadata.get("uid") in (None, obj["metadata"]["uid"]):
-                    found[obj["metadata"]["uid"]] = resource
-    return next(iter(found.values())) if len(found) == 1 else None
+        if "scale" not in resource.subresources:
+            continue
+        with suppress(errors.NotFound):
+            obj = local.client.get(resource.gvr, name, namespace=namespace)
+            uid = obj["metadata"]["uid"]
+            if metadata.get("uid") in (None, uid):
+                resources[uid] = resource
+    if len(resources) != 1:
+        return None
+    [scaled] = resources.values()
+    return scaled
+
+
+def _key_of(resource: Resource, name: str, namespace: str) -> storage.Key:
+    """Return the key of an object; that of a cluster-wide resource has no namespace."""
+    if not resource.namespaced:
+        namespace = ""
+    return storage.Key(resource.storage_key, namespace, name)
 
 
 def _resource_of(local: LocalCluster, kind: str) -> Resource:
@@ -970,19 +981,20 @@ def _resource_of(local: LocalCluster, kind: str) -> Resource:
 
 # --- clusters in memory ---------------------------------------------------------------------------
 
-_templates: dict[
-    str, LocalCluster
-] = {}  # new clusters by their settings, to be forked; nothing ever changes them
+# New clusters by their settings, to be forked; nothing ever changes them.
+_templates: dict[str, LocalCluster] = {}
 _templates_lock = RLock()
 
 
 def _identity_of_settings(folder: str) -> tuple[int, ...]:
     """Return what tells one version of a folder's ``kubepy.yaml`` from another."""
+    if not folder:
+        return ()
     try:
-        status = os.stat(os.path.join(folder, "kubepy.yaml")) if folder else None
+        status = os.stat(os.path.join(folder, "kubepy.yaml"))
     except OSError:
-        status = None
-    return (status.st_ino, status.st_mtime_ns, status.st_size) if status else ()
+        return ()
+    return (status.st_ino, status.st_mtime_ns, status.st_size)
 
 
 def _new_in_memory(nodes: int, settings: dict[str, Any]) -> LocalCluster:
@@ -991,16 +1003,11 @@ def _new_in_memory(nodes: int, settings: dict[str, Any]) -> LocalCluster:
     with _templates_lock:
         key = json.dumps([nodes, settings], sort_keys=True, default=str)
         template = _templates.get(key)
-        if template is None:
-            template = make_cluster("memory:", settings)
+        if template is None:  # the first of its kind also imports all that a cluster needs
+            template = opening.make_cluster("memory:", settings)
             template.use_faults(template.settings.faults)
-            furnish(template, nodes)
+            furnishing.furnish(template, nodes)
             if "clock" not in settings:
                 return template  # its nodes would be older than the next cluster
             _templates[key] = template
         return template.fork()
-
-
-_new_in_memory(
-    1, _settings(FIRST_MOMENT, 1, None)
-)  # imports all that a cluster needs: the first does not wait then

@@ -80,6 +80,38 @@ def test_importing_package_imports_no_other_module() -> None:
     assert done.stdout == "['kubepy']\n"
 
 
+def test_importing_cluster_does_no_work() -> None:
+    """Watch the import: the modules that it loads, what it opens beside their code, its threads."""
+    code = """if True:
+        import sys, threading
+        events = set()
+
+        def watch(event, arguments):
+            is_code = event == "open" and str(arguments[0]).endswith((".py", ".pyc", ".so"))
+            if event in ("import", "exec", "compile", "marshal.loads", "os.listdir") or is_code:
+                return
+            if event.startswith(("open", "os.", "socket", "subprocess", "sqlite3", "_thread")):
+                events.add((event, str(arguments)))
+
+        before = set(sys.modules)
+        sys.addaudithook(watch)
+        import kubepy.cluster
+        loaded = set(sys.modules) - before
+        print(sorted(events), threading.active_count())
+        print(sorted(name for name in loaded if name.startswith("kubepy")))
+        print(sorted(loaded & {"inspect", "dataclasses", "sqlite3", "random", "hashlib", "uuid"}))
+    """
+    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True)
+    assert done.stdout.splitlines() == [
+        "[] 1",
+        "['kubepy', 'kubepy.api', 'kubepy.api.meta', 'kubepy.arguments', 'kubepy.cli', "
+        "'kubepy.cli.errors', 'kubepy.cli.names', 'kubepy.cluster', 'kubepy.lazy', "
+        "'kubepy.quoting', 'kubepy.storage', 'kubepy.storage.errors', 'kubepy.storage.frozen', "
+        "'kubepy.storage.model']",
+        "[]",
+    ]
+
+
 # --- clusters -------------------------------------------------------------------------------------
 
 

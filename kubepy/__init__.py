@@ -5,9 +5,8 @@ Python programs.
 imported when they are first used: the command line needs none of them.
 """
 
-TYPE_CHECKING = (
-    False  # type checkers know better; importing typing would cost more than all else here
-)
+# Type checkers know better; importing typing would cost more than all else here.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from kubepy.api.errors import (
@@ -72,8 +71,10 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'kubepy' has no attribute {name!r}")
     from importlib import import_module
 
-    module = import_module(f"kubepy.{_MODULES.get(name, 'api.errors')}")
-    value: object = getattr(module, "Status" if name == "ApiError" else name)
+    module_name = _MODULES.get(name, "api.errors")
+    module = import_module(f"kubepy.{module_name}")
+    name_there = "Status" if name == "ApiError" else name
+    value: object = getattr(module, name_there)
     globals()[name] = value
     return value
 

@@ -44,26 +44,33 @@ class Logger:
     @property
     def highest(self) -> int:
         """The verbosity above which nothing is written."""
-        return max(self.verbosity, *self._modules.values(), 0)
+        levels = self._modules.values()
+        return max(self.verbosity, *levels, 0)
 
     def info(self, level: int, place: str, message: str, values: Mapping[str, Value]) -> None:
         """Write a line if the verbosity is as high as its level."""
-        if level <= self.verbosity or (self._modules and level <= self.verbosity_of(place)):
-            text = "".join(f" {key}={formatted(value)}" for key, value in values.items())
-            self._write(f"{header('I', self.clock, place)} {quote(message)}{text}")
+        if level > self.verbosity and level > self.verbosity_of(place):
+            return
+        line = header("I", self.clock, place)
+        line += f" {quote(message)}"
+        for key, value in values.items():
+            line += f" {key}={formatted(value)}"
+        self._write(line)
 
     def verbosity_of(self, place: str) -> int:
+        """Return the verbosity of the first pattern that matches the module of a place, else the
+        general one."""
+        if not self._modules:
+            return self.verbosity
         from fnmatch import fnmatchcase
 
-        names = place.rpartition(":")[0].removesuffix("/__init__.py").removesuffix(".py").split("/")
-        return next(
-            (
-                level
-                for pattern, level in self._modules.items()
-                if any(fnmatchcase(name, pattern) for name in names)
-            ),
-            self.verbosity,
-        )
+        path = place.rpartition(":")[0]
+        module = path.removesuffix("/__init__.py").removesuffix(".py")
+        names = module.split("/")
+        for pattern, level in self._modules.items():
+            if any(fnmatchcase(name, pattern) for name in names):
+                return level
+        return self.verbosity
 
 
 def header(severity: str, clock: Clock, place: str) -> str:
@@ -72,13 +79,17 @@ def header(severity: str, clock: Clock, place: str) -> str:
     Where time is the cluster's own, the number of the process is 1: lines repeat with their
     command.
     """
-    return f"{severity}{clock.now():%m%d %H:%M:%S.%f} {1 if clock.own else os.getpid():7} {place}]"
+    process = 1 if clock.own else os.getpid()
+    moment = f"{clock.now():%m%d %H:%M:%S.%f}"
+    return f"{severity}{moment} {process:7} {place}]"
 
 
 def place_of(code: CodeType) -> str:
     """Return the place of a function: ``job.py:31``, ``deployment/__init__.py:70``."""
     folder, name = os.path.split(code.co_filename)
-    name = f"{os.path.basename(folder)}/{name}" if name == "__init__.py" else name
+    if name == "__init__.py":
+        package = os.path.basename(folder)
+        name = f"{package}/{name}"
     return f"{name}:{code.co_firstlineno}"
 
 
@@ -86,10 +97,11 @@ def go_duration(seconds: float) -> str:
     """Return a short time as Go prints it, down to microseconds: ``812µs``, ``1.25ms``,
     ``2.5s``."""
     if seconds < 0.001:
-        return f"{seconds * 1e6:.0f}µs"
-    if seconds < 1:
-        return f"{seconds * 1e3:.3f}".rstrip("0").rstrip(".") + "ms"
-    return f"{seconds:.3f}".rstrip("0").rstrip(".") + "s"
+        microseconds = seconds * 1e6
+        return f"{microseconds:.0f}µs"
+    number, unit = (seconds * 1e3, "ms") if seconds < 1 else (seconds, "s")
+    digits = f"{number:.3f}".rstrip("0").rstrip(".")
+    return f"{digits}{unit}"
 
 
 def formatted(value: Value) -> str:
@@ -104,7 +116,10 @@ def formatted(value: Value) -> str:
     if isinstance(value, timedelta):
         return quote(go_duration(value.total_seconds()))
     if isinstance(value, list):
-        return f"[{','.join(quote(item) for item in value)}]"
+        items = [quote(item) for item in value]
+        joined = ",".join(items)
+        return f"[{joined}]"
     if "\n" in value:
-        return "<\n\t" + value.removesuffix("\n").replace("\n", "\n\t") + "\n >"
+        block = value.removesuffix("\n").replace("\n", "\n\t")
+        return f"<\n\t{block}\n >"
     return quote(value)

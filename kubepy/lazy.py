@@ -29,9 +29,8 @@ _patching = RLock()  # one thread at a time may have its own import function in 
 if TYPE_CHECKING:
     from typing import NamedTuple as NamedTuple
 else:
-    Item = type(
-        namedtuple("Single", "item").item
-    )  # an attribute that is an item of a tuple, written in C
+    # An attribute that is an item of a tuple, written in C.
+    Item = type(namedtuple("Single", "item").item)
 
     class Fields(tuple):
         """The methods of all named tuples (those of ``collections.namedtuple``)."""
@@ -47,10 +46,8 @@ else:
 
         def _replace(self, /, **values: Any) -> Any:
             made = self._make(map(values.pop, self._fields, self))
-            if values:
-                raise TypeError(
-                    f"Got unexpected field names: {list(values)!r}"
-                )  # ValueError before Python 3.13
+            if values:  # as from Python 3.13 on; a ValueError before
+                raise TypeError(f"Got unexpected field names: {list(values)!r}")
             return made
 
         __replace__ = _replace
@@ -59,9 +56,8 @@ else:
             return dict(zip(self._fields, self, strict=True))
 
         def __repr__(self) -> str:
-            fields = ", ".join(
-                f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True)
-            )
+            items = zip(self._fields, self, strict=True)
+            fields = ", ".join(f"{name}={value!r}" for name, value in items)
             return f"{self.__class__.__name__}({fields})"
 
         def __getnewargs__(self) -> tuple[Any, ...]:
@@ -71,10 +67,9 @@ else:
     def constructor(size: int) -> CodeType:
         """Return the code of ``__new__`` of tuples of a size, as compiling it for each class would
         take most time."""
-        fields = ", ".join(f"_{number}" for number in range(size))
-        return eval(
-            f"lambda _cls, {fields}: _new(_cls, ({fields}{',' if fields else ''}))"
-        ).__code__
+        fields = "".join(f"_{number}," for number in range(size))
+        new = eval(f"lambda _cls, {fields}: _new(_cls, ({fields}))")
+        return new.__code__
 
     class NamedTupleMeta(type):
         """The metaclass of ``NamedTuple``: makes a named tuple of the fields and methods of a class
@@ -135,7 +130,8 @@ class LazyModule(ModuleType):
             return LazyFunction(self.__name__, attribute)
         module = load(self.__name__)
         importer = self.__dict__["_importer"]
-        for name in [name for name, value in importer.items() if value is self]:
+        names = [name for name, value in importer.items() if value is self]
+        for name in names:
             importer[name] = module
         return getattr(module, attribute)
 
@@ -168,12 +164,10 @@ class _LazyNames:
         self._importer = importer
 
     def __getattr__(self, name: str) -> ModuleType:
-        name = f"{self._package}.{name}"
-        module = sys.modules.get(name)
-        if module is None or getattr(
-            module.__spec__, "_initializing", False
-        ):  # another thread may be importing it
-            return LazyModule(name, self._importer)
+        full_name = f"{self._package}.{name}"
+        module = sys.modules.get(full_name)
+        if module is None or getattr(module.__spec__, "_initializing", False):
+            return LazyModule(full_name, self._importer)  # another thread may be importing it
         return module
 
 

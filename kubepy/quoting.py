@@ -8,8 +8,11 @@ bytes in a message.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 _NAMED = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v"}
 _QUOTED = {**_NAMED, '"': r"\"", "\\": r"\\"}
+_LINES = {**_NAMED, "\n": "\n", "\t": "\t"}
 
 
 def quote(text: str) -> str:
@@ -20,7 +23,8 @@ def quote(text: str) -> str:
     """
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
-    return '"' + "".join(_QUOTED.get(character) or _escape(character) for character in text) + '"'
+    escaped = _escaped(text, _QUOTED)
+    return f'"{escaped}"'
 
 
 def printable(text: str) -> str:
@@ -28,7 +32,7 @@ def printable(text: str) -> str:
     line breaks too."""
     if text.isprintable():
         return text
-    return "".join(_NAMED.get(character) or _escape(character) for character in text)
+    return _escaped(text, _NAMED)
 
 
 def printable_lines(text: str) -> str:
@@ -36,7 +40,17 @@ def printable_lines(text: str) -> str:
     tabs."""
     if text.isprintable():
         return text
-    return "".join(character if character in "\n\t" else printable(character) for character in text)
+    return _escaped(text, _LINES)
+
+
+def _escaped(text: str, sequences: Mapping[str, str]) -> str:
+    """Return a text whose characters have these sequences in their places, or else are escaped
+    unless they can be printed."""
+    parts = []
+    for character in text:
+        sequence = sequences.get(character)
+        parts.append(_escape(character) if sequence is None else sequence)
+    return "".join(parts)
 
 
 def _escape(character: str) -> str:
@@ -50,4 +64,6 @@ def _escape(character: str) -> str:
         return "\\ufffd"
     if code < 0x20 or code == 0x7F:
         return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    return f"\\U{code:08x}"

@@ -58,16 +58,20 @@ class Terminal(TextIOBase):
     @classmethod
     def of(cls, stream: IO[str]) -> Terminal:
         """Return the Terminal that writes to a stream: the stream itself if it is one."""
-        return stream if isinstance(stream, Terminal) else cls(stream)
+        if isinstance(stream, Terminal):
+            return stream
+        return cls(stream)
 
     def controls(self, codes: str) -> str:
         """Return control characters in the form that :meth:`write` passes on, to be put into a
         text."""
-        return f"{self._mark}{codes}{self._mark}"
+        mark = self._mark
+        return f"{mark}{codes}{mark}"
 
     def write(self, text: str, /) -> int:
         parts = text.split(self._mark)
-        parts[::2] = [cleaned(part, self.encoding) for part in parts[::2]]
+        encoding = self.encoding
+        parts[::2] = [cleaned(part, encoding) for part in parts[::2]]  # the others are controls
         self._stream.write("".join(parts))
         return len(text)
 
@@ -94,7 +98,9 @@ class Terminal(TextIOBase):
 def guard(stream: IO[str]) -> IO[str]:
     """Return a stream to write to in place of this one: a :class:`Terminal` for a terminal, any
     other as it is."""
-    return cast(IO[str], Terminal.of(stream)) if stream.isatty() else stream
+    if stream.isatty():
+        return cast(IO[str], Terminal.of(stream))
+    return stream
 
 
 def guard_process() -> None:
@@ -116,7 +122,9 @@ def cleaned(text: str, encoding: str = "utf-8") -> str:
     strings.
     """
     text = _NOT_PLAIN.sub(_shown, text)
-    return text if text.isascii() else text.encode(encoding, "backslashreplace").decode(encoding)
+    if text.isascii():
+        return text
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def _shown(match: re.Match[str]) -> str:
@@ -137,12 +145,23 @@ def encoding_of_process(stream_encoding: str) -> str:
         environment has none.
     """
     named = os.environ.get("PYTHONIOENCODING", "").partition(":")[0]
-    language = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_CTYPE", "LANG"))), "")
-    if not named and language in ("C", "POSIX"):
-        return "ascii"
-    if not named and "." in language:
-        named = language.partition(".")[2].partition("@")[0]
-    return named if named and _extends_ascii(named) else stream_encoding
+    if not named:
+        language = _language()
+        if language in ("C", "POSIX"):
+            return "ascii"
+        codeset = language.partition(".")[2]
+        named = codeset.partition("@")[0]
+    if named and _extends_ascii(named):
+        return named
+    return stream_encoding
+
+
+def _language() -> str:
+    """Return the locale of characters that the environment names, "" for none."""
+    for name in ("LC_ALL", "LC_CTYPE", "LANG"):
+        if language := os.environ.get(name):
+            return language
+    return ""
 
 
 def _extends_ascii(encoding: str) -> bool:
@@ -171,40 +190,46 @@ def width_of(stream: IO[str] | Terminal) -> int:
     """Return the columns of a terminal; WIDTH for one that does not say, and for what is no
     terminal."""
     try:
-        return (stream.isatty() and os.get_terminal_size(stream.fileno()).columns) or WIDTH
+        columns = os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
     except OSError:
         return WIDTH
+    return columns or WIDTH
 
 
 def shortened(text: str, width: int, mark: str = "...") -> str:
     """Return a text that fits in so many columns; what is cut off is replaced by the mark."""
     if len(text) <= width:
         return text
-    return text[: max(width - len(mark), 0)] + mark[: max(width, 0)]
+    kept = max(width - len(mark), 0)
+    return text[:kept] + mark[: max(width, 0)]
 
 
 def shows_colours(stream: IO[str]) -> bool:
     """Return whether a stream is a terminal that may be sent colours (client-go's
     ``AllowsColorOutput``)."""
-    return stream.isatty() and os.environ.get("TERM") != "dumb" and "NO_COLOR" not in os.environ
+    if not stream.isatty() or "NO_COLOR" in os.environ:
+        return False
+    return os.environ.get("TERM") != "dumb"
 
 
 class Painter:
     """Paints texts for one stream: with colours where it shows them, otherwise not at all."""
 
     def __init__(self, stream: IO[str]) -> None:
-        self._terminal = stream if isinstance(stream, Terminal) and shows_colours(stream) else None
+        self._terminal: Terminal | None = None
+        if isinstance(stream, Terminal) and shows_colours(stream):
+            self._terminal = stream
 
     def __call__(self, text: str, *colours: Colour) -> str:
         """Return the text in these colours and styles; as it is where there are none."""
-        if self._terminal is None or not (text and colours):
+        if self._terminal is None or not text or not colours:
             return text
-        return (
-            f"{self._terminal.controls(_sequence(colours))}{text}"
-            f"{self._terminal.controls(_sequence(()))}"
-        )
+        begin = self._terminal.controls(_sequence(colours))
+        end = self._terminal.controls(_sequence(()))
+        return f"{begin}{text}{end}"
 
 
 def _sequence(colours: Iterable[Colour]) -> str:
     """Return the control sequence that chooses colours; without any it ends all."""
-    return f"\033[{';'.join(colours) or '0'}m"
+    codes = ";".join(colours) or "0"
+    return f"\033[{codes}m"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Generator, Iterator
+from itertools import chain
 from os.path import relpath
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -59,11 +60,15 @@ class ClusterUse:
         from kubepy.api.clock import format_time
         from kubepy.testing.changes import describe_changes, describe_timeline
 
-        began, now = (format_time(moment) for moment in (self.began, self.cluster.now))
-        time = began if began == now else f"{began} to {now}"
+        time = began = format_time(self.began)
+        now = format_time(self.cluster.now)
+        if now != began:
+            time = f"{began} to {now}"
         with self.before._open() as before, self.cluster._open() as after:
-            timeline = describe_timeline(after, self.began, before.client.revision())
-            return f"time: {time}, seed: {self.seed}\n{timeline}{describe_changes(before, after)}"
+            revision = before.client.revision()
+            timeline = describe_timeline(after, self.began, revision)
+            changes = describe_changes(before, after)
+        return f"time: {time}, seed: {self.seed}\n{timeline}{changes}"
 
     def close(self) -> None:
         """Let go of both."""
@@ -97,23 +102,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
-    if (seed := getattr(config, "workerinput", {}).get(WORKER_SEED)) is not None:
-        config.option.kubepy_seed = seed
-    elif (config.getoption("kubepy_seed") or config.getini("kubepy_seed")) == "random":
+    of_worker = getattr(config, "workerinput", {})
+    if of_worker.get(WORKER_SEED) is not None:
+        config.option.kubepy_seed = of_worker[WORKER_SEED]
+        return
+    seed = config.getoption("kubepy_seed") or config.getini("kubepy_seed")
+    if seed == "random":
         from random import SystemRandom
 
-        config.option.kubepy_seed = str(SystemRandom().randrange(10**6))
+        drawn = SystemRandom().randrange(10**6)
+        config.option.kubepy_seed = str(drawn)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Tell a worker of xdist the seed of the run."""
-    node.workerinput[WORKER_SEED] = node.config.getoption("kubepy_seed")
+    seed = node.config.getoption("kubepy_seed")
+    node.workerinput[WORKER_SEED] = seed
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
     seed = config.getoption("kubepy_seed")
-    return f"kubepy: --kubepy-seed={shlex.quote(seed)}" if seed else None
+    if not seed:
+        return None
+    return f"kubepy: --kubepy-seed={shlex.quote(seed)}"
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -156,23 +168,20 @@ def hide_insides(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
 
     entry = error.tb
     while entry.tb_next is not None:
-        if Path(entry.tb_next.tb_frame.f_code.co_filename).parent == PACKAGE:
+        code = entry.tb_next.tb_frame.f_code
+        if Path(code.co_filename).parent == PACKAGE:
             entry.tb_next = None
             return
         entry = entry.tb_next
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    reports = [report for reports in terminalreporter.stats.values() for report in reports]
-    updated = sorted(
-        {
-            value
-            for report in reports
-            for name, value in getattr(report, "user_properties", ())
-            if name == UPDATED
-        }
-    )
-    for path in updated:
+    updated = set()
+    for report in chain.from_iterable(terminalreporter.stats.values()):
+        for name, value in getattr(report, "user_properties", ()):
+            if name == UPDATED:
+                updated.add(value)
+    for path in sorted(updated):
         terminalreporter.write_line(f"kubepy: updated {path}")
 
 
@@ -185,15 +194,21 @@ def kubepy(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """
     options: dict[str, Any] = {}
     for marker in request.node.iter_markers("kubepy"):  # the closest first
-        if marker.args or marker.kwargs.keys() - {*INI_OPTIONS, "folder", "settings"}:
-            pytest.fail(f"wrong marker: must be {MARKER.partition(': ')[0]}", pytrace=False)
+        unknown = marker.kwargs.keys() - {*INI_OPTIONS, "folder", "settings"}
+        if marker.args or unknown:
+            usage = MARKER.partition(": ")[0]
+            pytest.fail(f"wrong marker: must be {usage}", pytrace=False)
         options = {**marker.kwargs, **options}
     in_folder = options.pop("folder", False)
     if not isinstance(in_folder, bool):
         pytest.fail(f"wrong marker: folder={in_folder!r}: must be True or False", pytrace=False)
-    folder = request.getfixturevalue("tmp_path") / "state" if in_folder else None
-    use = request.node.stash[USE] = ClusterUse(new_cluster(request.config, options, folder))
-    yield use.cluster
+    folder = None
+    if in_folder:
+        folder = request.getfixturevalue("tmp_path") / "state"
+    cluster = new_cluster(request.config, options, folder)
+    use = ClusterUse(cluster)
+    request.node.stash[USE] = use
+    yield cluster
     use.close()
 
 
@@ -213,9 +228,8 @@ def new_cluster(config: pytest.Config, options: dict[str, Any], folder: Path | N
     try:
         settings = cluster_settings({**defaults, **options})
         if settings["seed"] is None:  # that of the command line repeats what was drawn before
-            settings["seed"] = (
-                cluster_settings({"seed": defaults["seed"]})["seed"] if seed else draw_seed()
-            )
+            of_line = cluster_settings({"seed": defaults["seed"]})
+            settings["seed"] = of_line["seed"] if seed else draw_seed()
         if folder is not None:
             return Cluster.create(folder, **settings)
         return Cluster.temporary(**settings)
@@ -228,16 +242,14 @@ def new_cluster(config: pytest.Config, options: dict[str, Any], folder: Path | N
 def repeat_command(item: pytest.Item, use: ClusterUse) -> str:
     """Return the command that runs a test again, in the same folder and on the same cluster."""
     config = item.config
-    options = [
-        word
-        for override in config.getoption("override_ini") or ()
-        if override.startswith("kubepy_")
-        for word in ("-o", override)
-    ]
-    seed = config.getoption("kubepy_seed") or (
-        "" if str(use.seed) == config.getini("kubepy_seed") else use.seed
-    )
-    if seed != "":
+    options = []
+    for override in config.getoption("override_ini") or ():
+        if override.startswith("kubepy_"):
+            options += ["-o", override]
+    seed = config.getoption("kubepy_seed")
+    if not seed and str(use.seed) != config.getini("kubepy_seed"):
+        seed = use.seed
+    if seed not in ("", None):
         options.append(f"--kubepy-seed={seed}")
     path, separator, name = item.nodeid.partition("::")
     path = relpath(config.rootpath / path, config.invocation_params.dir)
@@ -277,28 +289,31 @@ class TranscriptItem(pytest.Item):
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content, encoding="utf-8")
-        state = folder / "state" if settings.pop("folder", None) is not None else None
-        self.stash[USE] = ClusterUse(new_cluster(self.config, settings, state))
+        is_in_folder = settings.pop("folder", None) is not None
+        state = folder / "state" if is_in_folder else None
+        cluster = new_cluster(self.config, settings, state)
+        self.stash[USE] = ClusterUse(cluster)
 
     def teardown(self) -> None:
-        if (use := self.stash.get(USE, None)) is not None:
+        use = self.stash.get(USE, None)
+        if use is not None:
             use.close()
         self._folder.cleanup()
 
     def runtest(self) -> None:
         from kubepy.testing import shell, transcripts
 
-        transcript, path = self.transcript, self.nodeid.rpartition("::")[0]
+        transcript = self.transcript
+        path = self.nodeid.rpartition("::")[0]
         runner = shell.Shell(self.stash[USE].cluster, Path(self._folder.name))
         differences: list[StepDifference] = []
         for step in transcript.steps:
             try:
                 result = runner.run(step.command)
             except shell.StepTimeoutError:
-                text = (
-                    f"{path}:{step.line}: $ {step.command}\nno end within {shell.STEP_SECONDS:g} s"
-                )
-                raise TranscriptFailure(text) from None
+                place = f"{path}:{step.line}"
+                message = f"no end within {shell.STEP_SECONDS:g} s"
+                raise TranscriptFailure(f"{place}: $ {step.command}\n{message}") from None
             printed = transcripts.rendered(result.stdout, result.stderr, result.status)
             if not transcripts.is_as_expected(step, printed):
                 differences.append(transcripts.StepDifference(step, printed))

@@ -81,13 +81,16 @@ class CallBack:
     def __init__(self, connection: socket.socket) -> None:
         connection.settimeout(None)
         self.connection = connection
-        self.stdout, self.stderr = io.StringIO(), io.StringIO()
+        self.stdout = io.StringIO()
+        self.stderr = io.StringIO()
         self._status: int | None = None
 
     def receive(self) -> dict[str, Any]:
-        request: dict[str, Any] = json.loads(
-            b"".join(iter(lambda: self.connection.recv(65536), b"")) or b"{}"
-        )
+        """Return what the program asks for. Raises BrokenPipeError if it has ended before."""
+        parts = []
+        while part := self.connection.recv(65536):
+            parts.append(part)
+        request: dict[str, Any] = json.loads(b"".join(parts) or b"{}")
         if not request:
             raise BrokenPipeError
         return request
@@ -95,7 +98,8 @@ class CallBack:
     def end(self, result: CommandResult) -> None:
         """Take the exit status, and what a command printed that has no streams."""
         self._status = result.status
-        if not self.stdout.getvalue() and not self.stderr.getvalue():
+        has_printed = self.stdout.getvalue() or self.stderr.getvalue()
+        if not has_printed:
             self.stderr.write(result.stderr)
 
     def send(self) -> None:
@@ -105,9 +109,13 @@ class CallBack:
         for stream in (self.stdout, self.stderr):
             stream.seek(0)
             stream.truncate()
-        if any(texts.values()) or self._status is not None:
-            answer = texts if self._status is None else {**texts, "status": self._status}
-            self.connection.sendall(json.dumps(answer).encode() + b"\n")
+        answer: dict[str, Any] = {**texts}
+        if self._status is not None:
+            answer["status"] = self._status
+        elif not any(texts.values()):
+            return
+        line = json.dumps(answer) + "\n"
+        self.connection.sendall(line.encode())
 
     def is_over(self) -> bool:
         """Return whether the program has ended."""
@@ -133,8 +141,9 @@ class Shell:
             "LC_ALL": "C.UTF-8",
             "LANG": "C.UTF-8",
         }
-        for name in [name for name in self._environment if name.startswith(("KUBE", "KUBECTL_"))]:
-            del self._environment[name]
+        for name in os.environ:
+            if name.startswith("KUBE"):
+                del self._environment[name]
         if cluster.folder:
             self._environment["KUBEPY_STATE"] = cluster.folder
 
@@ -158,14 +167,17 @@ class Shell:
             return self._cluster._run(words, stdin, call.stdout, call.stderr)
 
         if len(args) > 1 or (name == "sleep" and not args):
-            return CommandResult(
-                "", f"usage: {name} {'[LIMIT]' if name == 'settle' else 'SECONDS'}\n", 2
-            )
+            words_of_usage = "[LIMIT]" if name == "settle" else "SECONDS"
+            return CommandResult("", f"usage: {name} {words_of_usage}\n", 2)
 
-        duration = f"{args[0]}s" if args and re.fullmatch(r"\d*\.?\d+", args[0]) else "".join(args)
+        duration = args[0] if args else ""
+        if re.fullmatch(r"\d*\.?\d+", duration):
+            duration += "s"
         try:
-            if name == "settle":
-                self._cluster.settle(*([duration] if args else []))
+            if name == "settle" and args:
+                self._cluster.settle(duration)
+            elif name == "settle":
+                self._cluster.settle()
             elif self._cluster.clock is not None:
                 self._cluster.advance(duration)
             else:
@@ -180,10 +192,8 @@ class Shell:
             server.bind(os.path.join(folder, "socket"))
             server.listen(16)
             server.settimeout(POLL_SECONDS)
-            environment = {
-                **self._environment,
-                "PATH": f"{folder}:{self._environment.get('PATH', os.defpath)}",
-            }
+            path = self._environment.get("PATH", os.defpath)
+            environment = {**self._environment, "PATH": f"{folder}:{path}"}
             with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
                 process = subprocess.Popen(
                     ["bash", "-c", line],
@@ -255,7 +265,9 @@ def plain_words(line: str) -> list[str]:
     if not _PLAIN.fullmatch(line) or "\n" in line:
         return []
     words = shlex.split(line)
-    return [] if words and "=" in words[0] else words
+    if words and "=" in words[0]:
+        return []
+    return words
 
 
 @contextmanager
@@ -269,16 +281,15 @@ def time_limit(seconds: float) -> Iterator[None]:
         yield
         return
     handler = signal.signal(signal.SIGALRM, stop)
-    left, _ = signal.setitimer(
-        signal.ITIMER_REAL, seconds
-    )  # of a limit that pytest has for the test
+    left, _ = signal.setitimer(signal.ITIMER_REAL, seconds)  # of pytest's limit for the test
     start = time.monotonic()
     try:
         yield
     finally:
-        signal.setitimer(
-            signal.ITIMER_REAL, max(left - (time.monotonic() - start), 0.001) if left else 0.0
-        )
+        if left:
+            spent = time.monotonic() - start
+            left = max(left - spent, 0.001)
+        signal.setitimer(signal.ITIMER_REAL, left)
         signal.signal(signal.SIGALRM, handler)
 
 
@@ -286,7 +297,8 @@ def time_limit(seconds: float) -> Iterator[None]:
 def surroundings(folder: str, environment: Mapping[str, str]) -> Iterator[None]:
     """Run a block in a working directory and an environment, and bring back those that were there
     before."""
-    own_folder, own_environment = os.getcwd(), dict(os.environ)
+    own_folder = os.getcwd()
+    own_environment = dict(os.environ)
     try:
         os.chdir(folder)
         _replace_environment(environment)

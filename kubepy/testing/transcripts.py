@@ -22,7 +22,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,6 +48,7 @@ _SETTINGS = "# kubepy:"
 OPTIONS = ("nodes", "clock", "seed")
 FILE_SETTINGS = ("bootstrap", "reconcile")  # those of kubepy.yaml that are one word
 FOLDER = "folder"
+_WITH_VALUES = (*OPTIONS, *FILE_SETTINGS)
 
 
 class TranscriptError(Exception):
@@ -94,9 +95,9 @@ def read(path: Path) -> Transcript:
         text = content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise TranscriptError(
-            f"{path}:{line}: not UTF-8: byte 0x{content[error.start]:02x}"
-        ) from None
+        wrong_byte = content[error.start]
+        message = f"{path}:{line}: not UTF-8: byte 0x{wrong_byte:02x}"
+        raise TranscriptError(message) from None
     lines = text.removesuffix("\n").split("\n")
     reader = _Reader(path, [line.removesuffix("\r") for line in lines])
     reader.read()
@@ -114,24 +115,36 @@ class _Reader:
         self.files: dict[str, str] = {}
 
     def read(self) -> None:
-        end_of_steps = next(
-            (index for index, line in enumerate(self._lines) if _FILE.fullmatch(line)),
-            len(self._lines),
-        )
-        starts = [
-            index for index, line in enumerate(self._lines[:end_of_steps]) if line.startswith("$ ")
-        ]
-        for index, line in enumerate(self._lines[: starts[0] if starts else end_of_steps]):
-            if line.startswith(_SETTINGS):
-                self._read_settings(index)
-            elif line.strip() and not line.startswith("#"):
-                raise self._error(index, "a command ($ …) or a comment (# …) must come first")
+        """Read settings, steps and files. Raises TranscriptError."""
+        end_of_steps = self._start_of_files()
+        starts = []
+        for index in range(end_of_steps):
+            if self._lines[index].startswith("$ "):
+                starts.append(index)
+            elif not starts:
+                self._read_heading(index)
 
         if not starts:
             raise self._error(len(self._lines) - 1, "there is no command ($ …)")
-        for start, end in zip(starts, [*starts[1:], end_of_steps], strict=True):
+        ends = [*starts[1:], end_of_steps]
+        for start, end in zip(starts, ends, strict=True):
             self._read_step(start, end)
         self._read_files(end_of_steps)
+
+    def _start_of_files(self) -> int:
+        """Return the index of the first line that begins a file, or that of the end."""
+        for index, line in enumerate(self._lines):
+            if _FILE.fullmatch(line):
+                return index
+        return len(self._lines)
+
+    def _read_heading(self, index: int) -> None:
+        """Read a line before the first command: settings, a comment, or an empty one."""
+        line = self._lines[index]
+        if line.startswith(_SETTINGS):
+            self._read_settings(index)
+        elif line.strip() and not line.startswith("#"):
+            raise self._error(index, "a command ($ …) or a comment (# …) must come first")
 
     def _read_settings(self, index: int) -> None:
         try:
@@ -140,56 +153,64 @@ class _Reader:
             raise self._error(index, f"{_SETTINGS} {str(error).lower()}") from None
         for word in words:
             name, equals, value = word.partition("=")
-            if name not in (*OPTIONS, *FILE_SETTINGS, FOLDER) or bool(equals) == (name == FOLDER):
-                known = ", ".join([*(f"{known}=" for known in (*OPTIONS, *FILE_SETTINGS)), FOLDER])
-                raise self._error(index, f"unknown setting {word!r}: must be one of {known}")
+            known = (FOLDER,) if not equals else _WITH_VALUES
+            if name not in known:
+                settings = [f"{setting}=" for setting in _WITH_VALUES]
+                settings.append(FOLDER)
+                message = f"unknown setting {word!r}: must be one of {', '.join(settings)}"
+                raise self._error(index, message)
             self.settings[name] = value
 
     def _read_step(self, start: int, end: int) -> None:
         first = start + 1
         while first < end and self._lines[first].startswith("> "):
             first += 1
-        command = "\n".join(
-            [self._lines[start][2:], *(line[2:] for line in self._lines[start + 1 : first])]
-        )
+        words = [line[2:] for line in self._lines[start:first]]
+        command = "\n".join(words)
         if not command.strip():
             raise self._error(start, "a command must follow the $")
         last = end
-        while last > first and (
-            not self._lines[last - 1].strip() or self._lines[last - 1].startswith("#")
-        ):
+        while last > first and self._is_comment_or_empty(last - 1):
             last -= 1
 
         while last < end and self._lines[last].strip():  # comments only behind an empty line
             last += 1
-        expected = tuple(
-            _ESCAPED.sub(lambda match: match[0][1:], line, count=1)
-            if line.startswith("\\")
-            else line
-            for line in self._lines[first:last]
-        )
-        self.steps.append(TranscriptStep(command, start + 1, first, expected))
+        expected = tuple(map(_unescaped, self._lines[first:last]))
+        step = TranscriptStep(command, start + 1, first, expected)
+        self.steps.append(step)
+
+    def _is_comment_or_empty(self, index: int) -> bool:
+        line = self._lines[index]
+        return not line.strip() or line.startswith("#")
 
     def _read_files(self, index: int) -> None:
         name = ""
         content: dict[str, list[str]] = {}
         for number, line in enumerate(self._lines[index:], index):
-            if match := _FILE.fullmatch(line):
-                name = match[1]
-                if name in content:
-                    raise self._error(number, f"the file {name} is there already")
-                if name.startswith("/") or ".." in name.split("/"):
-                    raise self._error(
-                        number, f"the file {name} is outside the folder of the transcript"
-                    )
-                content[name] = []
-            else:
+            match = _FILE.fullmatch(line)
+            if match is None:
                 content[name].append(line)
+                continue
+            name = match[1]
+            if name in content:
+                raise self._error(number, f"the file {name} is there already")
+            if name.startswith("/") or ".." in name.split("/"):
+                message = f"the file {name} is outside the folder of the transcript"
+                raise self._error(number, message)
+            content[name] = []
 
         self.files = {name: "\n".join([*lines, ""]) for name, lines in content.items()}
 
     def _error(self, index: int, message: str) -> TranscriptError:
-        return TranscriptError(f"{self._path}:{index + 1}: {message}")
+        number = index + 1
+        return TranscriptError(f"{self._path}:{number}: {message}")
+
+
+def _unescaped(line: str) -> str:
+    """Return the output that a line expects: a backslash before what else had a meaning goes."""
+    if not line.startswith("\\"):
+        return line
+    return _ESCAPED.sub(lambda match: match[0][1:], line, count=1)
 
 
 # --- comparing ------------------------------------------------------------------------------------
@@ -198,15 +219,21 @@ class _Reader:
 def rendered(stdout: str, stderr: str, status: int) -> list[str]:
     """Return the lines of a transcript for what a command printed; empty ones at the end are
     dropped."""
-    errors = [f"! {line}".rstrip() for line in _lines(stderr)]
-    lines = [*_lines(stdout), *errors, *([f"[{status}]"] if status else [])]
+    lines = _lines(stdout)
+    for line in _lines(stderr):
+        lines.append(f"! {line}".rstrip())
+    if status:
+        lines.append(f"[{status}]")
     while lines and not lines[-1]:
         lines.pop()
     return lines
 
 
 def _lines(text: str) -> list[str]:
-    return [line.rstrip() for line in text.removesuffix("\n").split("\n")] if text else []
+    if not text:
+        return []
+    lines = text.removesuffix("\n").split("\n")
+    return [line.rstrip() for line in lines]
 
 
 def line_matcher(expected: Sequence[str]) -> Callable[[str, str], bool]:
@@ -215,22 +242,37 @@ def line_matcher(expected: Sequence[str]) -> Callable[[str, str], bool]:
     Placeholders stand in for texts of other lengths: among lines with any, two or more blanks match
     each other.
     """
-    if not any(map(_PLACEHOLDER.search, expected)):
-        return lambda expected, printed: expected.rstrip() == printed
-    return lambda expected, printed: bool(_pattern(expected.rstrip()).fullmatch(printed))
+    if any(_PLACEHOLDER.search(line) for line in expected):
+        return _matches_pattern
+    return _is_equal
+
+
+def _is_equal(expected: str, printed: str) -> bool:
+    return expected.rstrip() == printed
+
+
+def _matches_pattern(expected: str, printed: str) -> bool:
+    pattern = _pattern(expected.rstrip())
+    return pattern.fullmatch(printed) is not None
 
 
 @lru_cache(maxsize=4096)
 def _pattern(expected: str) -> re.Pattern[str]:
-    parts = re.split(rf"({_PLACEHOLDER.pattern}| {{2,}})", expected)
-    start = rf"(?!{_SPECIAL.pattern})" if expected.startswith(ANY_LINES) else ""
-    return re.compile(start + "".join(map(_part_pattern, parts)))
+    pattern = ""
+    if expected.startswith(ANY_LINES):
+        pattern = rf"(?!{_SPECIAL.pattern})"
+    for part in re.split(rf"({_PLACEHOLDER.pattern}| {{2,}})", expected):
+        pattern += _pattern_of_part(part)
+    return re.compile(pattern)
 
 
-def _part_pattern(part: str) -> str:
+def _pattern_of_part(part: str) -> str:
+    """Return the pattern of a placeholder, of two or more blanks, or of a text."""
     if part in PLACEHOLDERS:
         return f"(?:{PLACEHOLDERS[part]})"
-    return " {2,}" if part.startswith("  ") else re.escape(part)
+    if part.startswith("  "):
+        return " {2,}"
+    return re.escape(part)
 
 
 def aligned(expected: Sequence[str], printed: Sequence[str]) -> list[tuple[str, str]]:
@@ -240,52 +282,114 @@ def aligned(expected: Sequence[str], printed: Sequence[str]) -> list[tuple[str, 
 
     A line of ``...`` matches only if the line behind it does.
     """
-    n, m = len(expected), len(printed)
-    matches = line_matcher(expected)
-    # The best continuation from each pair of positions: its score, the mark of its first line, and
-    # how many printed lines that line stands for. Filled from the end.
-    best: list[list[tuple[float, str, int]]] = [[(0.0, "", 0)] * (m + 1) for _ in range(n + 1)]
-    for i in range(n, -1, -1):
-        for j in range(m, -1, -1):
-            choices: list[tuple[float, str, int]] = []
-            if i < n and expected[i].strip() == ANY_LINES:
-                special = next((end for end in range(j, m) if _SPECIAL.match(printed[end])), m)
-                ends = (
-                    end
-                    for end in range(j, special + 1)
-                    if (i + 1 == n and end == m)
-                    or (i + 1 < n and end < m and matches(expected[i + 1], printed[end]))
-                )
-                choices += [
-                    (1 - 0.001 * (end - j) + best[i + 1][end][0], " ", end - j) for end in ends
-                ]
-            elif i < n and j < m and matches(expected[i], printed[j]):
-                choices.append((1 + best[i + 1][j + 1][0], " ", 1))
-            if i < n:
-                choices.append((best[i + 1][j][0] - 0.01, "-", 0))
-            if j < m:
-                choices.append((best[i][j + 1][0] - 0.01, "+", 1))
-            if choices:
-                best[i][j] = max(choices, key=lambda choice: choice[0])
-
+    best = _continuations(expected, printed)
     lines: list[tuple[str, str]] = []
     i = j = 0
-    while i < n or j < m:
-        _, mark, count = best[i][j]
-        lines.append((mark, printed[j] if mark == "+" else expected[i]))
-        i, j = i + (mark != "+"), j + count
+    while i < len(expected) or j < len(printed):
+        choice = best[i][j]
+        if choice.mark == "+":
+            lines.append(("+", printed[j]))
+        else:
+            lines.append((choice.mark, expected[i]))
+            i += 1
+        j += choice.printed
 
     return lines
+
+
+class _Choice(NamedTuple):
+    """The best continuation from a pair of positions.
+
+    :ivar score: higher is better.
+    :ivar mark: that of its first line.
+    :ivar printed: how many printed lines that line stands for.
+    """
+
+    score: float
+    mark: str
+    printed: int
+
+
+def _continuations(expected: Sequence[str], printed: Sequence[str]) -> list[list[_Choice]]:
+    """Return the best continuation from each pair of positions, filled from the end."""
+    matches = line_matcher(expected)
+    width = len(printed) + 1
+    nothing_left = _Choice(0.0, "", 0)
+    rows = [[nothing_left] * width for _ in range(len(expected) + 1)]
+    for i in reversed(range(len(rows))):
+        row = rows[i]
+        for j in reversed(range(width)):
+            choices: list[_Choice] = []
+            if i < len(expected):
+                below = rows[i + 1]
+                choices += _choices_of_line(expected[i : i + 2], printed, j, below, matches)
+                choices.append(_Choice(below[j].score - 0.01, "-", 0))
+            if j < len(printed):
+                right = row[j + 1]
+                choices.append(_Choice(right.score - 0.01, "+", 1))
+            if choices:
+                row[j] = max(choices, key=_score_of)
+    return rows
+
+
+def _score_of(choice: _Choice) -> float:
+    return choice.score
+
+
+def _choices_of_line(
+    expected: Sequence[str],
+    printed: Sequence[str],
+    start: int,
+    below: Sequence[_Choice],
+    matches: Callable[[str, str], bool],
+) -> Iterator[_Choice]:
+    """Yield the ways in which an expected line matches printed ones from ``start`` on.
+
+    :param expected: the line, and the one behind it where there is one.
+    :param below: the best continuations behind the line.
+    """
+    line, *behind = expected
+    if line.strip() == ANY_LINES:
+        for end in _ends_of_any_lines(behind, printed, start, matches):
+            count = end - start
+            score = 1 - 0.001 * count + below[end].score
+            yield _Choice(score, " ", count)
+    elif start < len(printed) and matches(line, printed[start]):
+        continuation = below[start + 1]
+        yield _Choice(1 + continuation.score, " ", 1)
+
+
+def _ends_of_any_lines(
+    behind: Sequence[str],
+    printed: Sequence[str],
+    start: int,
+    matches: Callable[[str, str], bool],
+) -> Iterator[int]:
+    """Yield the positions to which a line of ``...`` may reach from ``start``.
+
+    :param behind: the expected line behind it, where there is one: a position is that of a line
+        that matches it, else the end.
+    """
+    for end in range(start, len(printed)):
+        line = printed[end]
+        if behind and matches(behind[0], line):
+            yield end
+        if _SPECIAL.match(line):
+            return
+    if not behind:
+        yield len(printed)
 
 
 def is_as_expected(step: TranscriptStep, printed: Sequence[str]) -> bool:
     """Return whether a step printed what is expected."""
     expected = step.expected
-    if len(expected) == len(printed) and all(map(line_matcher(expected), expected, printed)):
-        return True
-    return ANY_LINES in map(str.strip, expected) and all(
-        mark == " " for mark, _ in aligned(expected, printed)
-    )
+    if len(expected) == len(printed):
+        matches = line_matcher(expected)
+        if all(map(matches, expected, printed)):
+            return True
+    if not any(line.strip() == ANY_LINES for line in expected):
+        return False
+    return all(mark == " " for mark, _ in aligned(expected, printed))
 
 
 # --- updating -------------------------------------------------------------------------------------
@@ -322,7 +426,9 @@ def replace(path: Path, text: str) -> None:
 
 def _escaped(line: str) -> str:
     """Return a printed line as a transcript has it."""
-    return f"\\{line}" if re.match(r"\\*(?:[$#>]|--) ", line) else line
+    if re.match(r"\\*(?:[$#>]|--) ", line):
+        return f"\\{line}"
+    return line
 
 
 def report(transcript: Transcript, differences: Sequence[StepDifference], path: str) -> str:
@@ -351,18 +457,21 @@ def cluster_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     result: dict[str, Any] = {
         name: value for name, value in settings.items() if name not in FILE_SETTINGS
     }
-    if others := {name: settings[name] for name in FILE_SETTINGS if name in settings}:
-        result["settings"] = others
-    if "nodes" in result and isinstance(result["nodes"], str):
-        if not result["nodes"].isdecimal():
-            raise ValueError(f"nodes={result['nodes']}: must be a number")
-        result["nodes"] = int(result["nodes"])
+    of_file = {name: settings[name] for name in FILE_SETTINGS if name in settings}
+    if of_file:
+        result["settings"] = of_file
+    nodes = result.get("nodes")
+    if isinstance(nodes, str):
+        if not nodes.isdecimal():
+            raise ValueError(f"nodes={nodes}: must be a number")
+        result["nodes"] = int(nodes)
 
     if result.get("clock") == "system":
         result["clock"] = None
-    if result.get("seed") == "random":
+    seed = result.get("seed")
+    if seed == "random":
         result["seed"] = None
-    elif isinstance(result.get("seed"), str) and re.fullmatch(r"-?\d+", result["seed"]):
-        result["seed"] = int(result["seed"])
+    elif isinstance(seed, str) and re.fullmatch(r"-?\d+", seed):
+        result["seed"] = int(seed)
 
     return result

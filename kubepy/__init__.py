@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kubepy.insight.why import Why
     from kubepy.storage.errors import FolderError, LockTimeoutError, NoClusterError
 
-__version__ = "0.1.0"
+__version__ = "0.5.0.dev0"
 KUBERNETES_VERSION = "v1.36.0"
 KUSTOMIZE_VERSION = "v5.8.1"  # the one whose kustomizations are understood
 

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from kubepy import __version__
 from kubepy.api.clock import parse_time
 from kubepy.api.errors import Expired
 from kubepy.lazy import NamedTuple
@@ -32,8 +31,11 @@ CHECKPOINT, MEMORIES = (
     "manager.checkpoint",
     "manager.memories",
 )  # the names of its two parts in the store
-WITH_MEMORIES = __version__  # the version of a checkpoint of one part, as before there were two
-VERSION = f"{__version__}, two parts"
+# The formats of checkpoints. A checkpoint of any other format counts as none: raise it whenever the
+# fields of one, or what a reconciler remembers, change. It is not the version of kubepy: timers and
+# back-offs last through an upgrade.
+WITH_MEMORIES = "0.1.0"  # of one part, as before there were two
+VERSION = "0.1.0, two parts"
 MANAGER_LOCK = "manager.lock"  # the lock of the process that runs the controllers
 UNWATCHED = frozenset(
     ("events", "events.events.k8s.io")

@@ -12,7 +12,8 @@ from kubepy.api.meta import Object, nested_list, status_of
 from kubepy.apiserver.request import UpdateOptions
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.builder import Builder
-from kubepy.cli.runtime.command import command, show_help
+from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.dispatch import show_help
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag
 from kubepy.cli.runtime.infos import Info
@@ -65,7 +66,7 @@ kubepy certificate deny intruder
 )
 def certificate(factory: Factory, options: Options) -> None:
     """Approve and deny certificate signing requests. Nothing here issues certificates."""
-    show_help(factory)
+    show_help(factory, options)
 
 
 @command(

@@ -14,15 +14,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-import click
-
 from kubepy.api.meta import Object, nested_list
 from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError, UnprefixedError, is_expected, unless_missing
 from kubepy.cli.names import KUBECTL, KUBEPY, renamed
-from kubepy.cli.runtime.command import Command, Line, command, line_of
+from kubepy.cli.runtime.command import Command, command
+from kubepy.cli.runtime.dispatch import Line, line_of, root_command
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import Flag, FlagSyntaxError, HelpRequested
+from kubepy.cli.runtime.flags import Flag, FlagSyntaxError, HelpRequested, Parsed
 from kubepy.cli.runtime.options import GLOBAL_FLAGS, CommandLine, Options
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
@@ -183,13 +182,13 @@ class _Complete(Command):
 
     has_descriptions = True
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        ctx.params = {"args": args}
-        return []
+    def read(self, words: Sequence[str]) -> Parsed:
+        return Parsed(list(words), -1, {}, [])
 
-    def invoke(self, ctx: click.Context) -> None:
-        factory = ctx.obj
-        words = ctx.params["args"]
+    def execute(
+        self, factory: Factory, path: str, parsed: Parsed, typed: Sequence[str] = ()
+    ) -> None:
+        words = parsed.args
         is_line = len(words) == 1 and any(character.isspace() for character in words[0])
         if not words:
             raise UnprefixedError("Error: requires at least 1 arg(s), only received 0")
@@ -251,7 +250,8 @@ def complete_words(factory: Factory, words: list[str], *, as_cobra: bool) -> Com
     if not words:
         return Completion()
     *before, word = words
-    line = line_of(before)
+    root = root_command(factory)
+    line = line_of(root, before)
     if not line.path and line.rest and not line.rest[0].startswith("-"):
         return Completion(*plugins.completions(line.rest, word, factory.program))
     if line.path == ("fork",) and not line.rest and not word.startswith("-"):
@@ -262,7 +262,7 @@ def complete_words(factory: Factory, words: list[str], *, as_cobra: bool) -> Com
             candidates=[
                 candidate
                 for candidate in completion.candidates
-                if (line_of(planned).path or candidate.partition("\t")[0] not in plan.REFUSED)
+                if (line_of(root, planned).path or candidate.partition("\t")[0] not in plan.REFUSED)
             ]
         )
 
@@ -286,7 +286,7 @@ def complete_words(factory: Factory, words: list[str], *, as_cobra: bool) -> Com
         candidate.endswith(("=", "/", ":")) for candidate in candidates
     )
     if not line.path and flag is None:
-        names = plugins.names_on_path(str(line.command.name))
+        names = plugins.names_on_path(line.command.name)
         candidates = [
             f"{name}\t{plugins.ABOUT.format(name)}"
             if name in names and name not in line.command.listed
@@ -342,7 +342,7 @@ def described(line: Line, candidate: str) -> str:
     """Return a candidate with its description, if it is a command."""
     entry = line.command.listed.get(candidate)
     if entry:
-        return f"{candidate}\t{renamed(entry.summary, str(line.command.name))}"
+        return f"{candidate}\t{renamed(entry.summary, line.command.name)}"
     return candidate
 
 
@@ -499,7 +499,7 @@ def _verbs() -> list[str]:
 
 
 def _commands(factory: Factory, options: Options, word: str) -> Iterable[str]:
-    return line_of(options.args).command.listed
+    return line_of(root_command(factory), options.args).command.listed
 
 
 def _properties(factory: Factory) -> Iterable[str]:

@@ -19,7 +19,8 @@ from kubepy.api.meta import nested_map
 from kubepy.cli.errors import CliError, os_error_text, raise_all
 from kubepy.cli.files import read_bytes
 from kubepy.cli.runtime import kubeconfig
-from kubepy.cli.runtime.command import command, show_help
+from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.dispatch import show_help
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import (
     bool_flag,
@@ -47,7 +48,7 @@ def home_config(factory: Factory) -> Kubeconfig:
 
 def unexpected_args(factory: Factory, options: Options, text: str = "Unexpected args") -> CliError:
     """Show the help, and return the error for a wrong number of words."""
-    show_help(factory)
+    show_help(factory, options)
     return CliError(printable(f"{text}: [{' '.join(options.args)}]"))
 
 
@@ -279,7 +280,7 @@ kubepy --state /srv/home/state config delete-context lab
 def delete_context(factory: Factory, options: Options) -> None:
     """Delete a context. The state folder that it names stays as it is."""
     if len(options.args) != 1:
-        show_help(factory)
+        show_help(factory, options)
         return
     name = options.args[0]
     config = home_config(factory)
@@ -600,7 +601,7 @@ kubepy --state /srv/home/state config delete-cluster lab
 def delete_cluster(factory: Factory, options: Options) -> None:
     """Delete a cluster. The state folder that it names stays as it is."""
     if len(options.args) != 1:
-        show_help(factory)
+        show_help(factory, options)
         return
     name = options.args[0]
     config = home_config(factory)

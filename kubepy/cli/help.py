@@ -5,11 +5,13 @@ Upstream: cobra's InitDefaultHelpCmd, ``kubectl/pkg/cmd/alpha.go``.
 
 from __future__ import annotations
 
-import click
+from collections.abc import Sequence
 
 from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.command import Command, command, load, root_command
+from kubepy.cli.runtime.command import Command, command, load
+from kubepy.cli.runtime.dispatch import root_command
 from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import Parsed
 from kubepy.cli.runtime.options import Options
 from kubepy.quoting import printable, quote
 
@@ -27,8 +29,8 @@ kubepy help
 )
 def help_(factory: Factory, options: Options) -> None:
     """Show the help of a command."""
-    topic = root_command()
-    program = path = str(topic.name)
+    topic = root_command(factory)
+    program = path = topic.name
     for word in options.args:
         name = topic.canonical(word)
         if not name:
@@ -62,8 +64,8 @@ def alpha(factory: Factory, options: Options) -> None:
 class _Unsupported(Command):
     """A command that takes any words and flags, since it does nothing with them."""
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, ["--help"] if {"-h", "--help"} & set(args) else [])
+    def read(self, words: Sequence[str]) -> Parsed:
+        return super().read(["--help"] if {"-h", "--help"} & set(words) else [])
 
 
 def unsupported(name: str, reason: str) -> Command:

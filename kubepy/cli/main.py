@@ -9,7 +9,8 @@ from kubepy import KUBERNETES_VERSION, __version__
 from kubepy.cli.commands import COMMANDS, GROUPS, OWN_GROUP
 from kubepy.cli.errors import UnprefixedError, guarded
 from kubepy.cli.names import KUBECTL, KUBEPY, renamed, suggestions, translated
-from kubepy.cli.runtime.command import Command, Entry, description, footer, options_text, show_help
+from kubepy.cli.runtime.command import Command, Entry, description, footer, options_text
+from kubepy.cli.runtime.dispatch import dispatch, show_help
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import Parser, bool_flag
 from kubepy.cli.runtime.options import GLOBAL_FLAGS, Options
@@ -17,8 +18,6 @@ from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 
 if TYPE_CHECKING:
-    import click
-
     from kubepy.apiserver.cluster import LocalCluster
 
 with lazy_imports():
@@ -58,10 +57,7 @@ def main(
 
     def execute() -> None:
         try:
-            with root.make_context(
-                program, with_preferences(root, list(words), factory), obj=factory
-            ) as context:
-                root.invoke(context)
+            dispatch(root, with_preferences(root, list(words), factory), factory)
         except Exception:
             if factory.fault_run is not None:
                 factory.fault_run.failed()
@@ -98,11 +94,12 @@ class Root(Command):
         )
         self.name = program  # of two words as a plugin
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        position = Parser(GLOBAL_FLAGS).first_word(args)
-        if position is not None and not self.canonical(args[position]):
-            self._run_plugin(ctx.obj, args)
-            word = args[position]
+    def reject(self, factory: Factory, words: list[str]) -> None:
+        """Run the plugin that the words name, or raise CliError for words that name no command."""
+        position = Parser(GLOBAL_FLAGS).first_word(words)
+        if position is not None and not self.canonical(words[position]):
+            self._run_plugin(factory, words)
+            word = words[position]
             message = (
                 f'error: unknown command {quote(word)} for "{self.name}"'  # as cobra's legacyArgs
             )
@@ -111,14 +108,12 @@ class Root(Command):
             raise UnprefixedError(message)
 
         if (
-            args[:1] == ["create"]
-            and args[1:]
-            and not args[1].startswith("-")
-            and args[1] not in COMMANDS["create"].commands
+            words[:1] == ["create"]
+            and words[1:]
+            and not words[1].startswith("-")
+            and words[1] not in COMMANDS["create"].commands
         ):
-            self._run_plugin(ctx.obj, args, least=2)
-
-        return super().parse_args(ctx, args)
+            self._run_plugin(factory, words, least=2)
 
     @property
     def listed(self) -> Mapping[str, Entry]:
@@ -148,7 +143,7 @@ class Root(Command):
     def _run_plugin(self, factory: Factory, words: list[str], least: int = 1) -> None:
         """Become the plugin that the words name; return if there is none, or the process is another
         program's."""
-        if not factory.open_cluster and (plugin := plugins.find(words, least, self.name or KUBEPY)):
+        if not factory.open_cluster and (plugin := plugins.find(words, least, self.name)):
             plugins.run(plugin)
 
 
@@ -157,4 +152,4 @@ def _without_command(factory: Factory, options: Options) -> None:
     if isinstance(options, RootOptions) and options.version:
         factory.print(f"{KUBEPY} {__version__} (Kubernetes {KUBERNETES_VERSION})")
         return
-    show_help(factory)
+    show_help(factory, options)

@@ -18,7 +18,8 @@ from kubepy.cli import kuberc
 from kubepy.cli.clock import DAY
 from kubepy.cli.errors import CliError, SilentExit, guarded
 from kubepy.cli.names import KUBECTL, KUBEPY
-from kubepy.cli.runtime.command import Line, command, line_of, reading, root_command
+from kubepy.cli.runtime.command import command, reading
+from kubepy.cli.runtime.dispatch import Line, dispatch, line_of, root_command
 from kubepy.cli.runtime.driver import ENDLESS
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import FlagSyntaxError, HelpRequested, int_flag, typed_flag
@@ -235,15 +236,15 @@ def read_command(factory: Factory, options: PlanOptions) -> PlannedCommand | Non
         return PlannedCommand((), [], factory.options, stdin)
     words = [*flags, *own]
     if factory.has_preferences(words):
-        words = kuberc.applied(root_command(), words, factory)
-    line = line_of(words)
+        words = kuberc.applied(root_command(factory), words, factory)
+    line = line_of(root_command(factory), words)
     try:
         parsed = line.command.parser().parse(line.rest)
     except (HelpRequested, FlagSyntaxError):
         parsed = None
 
     if parsed is None or not line.path or line.command.run is None:  # it only gets help or an error
-        invoke(factory, words)
+        dispatch(root_command(factory), words, factory)
         return None
     given = line.command.options_of(
         CommandLine("", parsed.args, parsed.dash, parsed.flags_set), parsed.values
@@ -445,7 +446,9 @@ def plan_of(
         inner = ForkFactory(factory, fork, planned, touched)
         try:
             if planned.words:
-                status = guarded(lambda: invoke(inner, planned.words), inner.say)
+                status = guarded(
+                    lambda: dispatch(root_command(factory), planned.words, inner), inner.say
+                )
                 has_ended = not inner.has_given_up
                 check(factory, inner, status)
             else:
@@ -469,13 +472,6 @@ def plan_of(
     return judgement.make_plan(
         planned.line, cluster, prediction, touched, has_ended=has_ended, run=run
     )
-
-
-def invoke(factory: Factory, words: list[str]) -> None:
-    """Run a command line with a factory."""
-    root = root_command()
-    with root.make_context(root.name, list(words), obj=factory) as context:
-        root.invoke(context)
 
 
 def check(factory: Factory, inner: ForkFactory, status: int) -> None:

@@ -13,7 +13,8 @@ from typing import NamedTuple, NoReturn
 
 from kubepy.cli.errors import UnprefixedError, os_error_text
 from kubepy.cli.names import KUBEPY, plugin_prefix
-from kubepy.cli.runtime.command import Entry, command, root_command
+from kubepy.cli.runtime.command import Command, Entry, command
+from kubepy.cli.runtime.dispatch import root_command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag
 from kubepy.cli.runtime.options import Options
@@ -148,7 +149,7 @@ def list_(factory: Factory, options: PluginListOptions) -> None:
     for path in paths:
         name = os.path.basename(path)
         factory.print(name if options.name_only else path)
-        for warning in _warnings(path, first_paths.get(name), factory.program):
+        for warning in _warnings(path, first_paths.get(name), root_command(factory)):
             factory.say(f"  - {warning}")
             warnings += 1
         first_paths.setdefault(name, path)
@@ -161,7 +162,7 @@ def list_(factory: Factory, options: PluginListOptions) -> None:
         )
 
 
-def _warnings(path: str, shadowed_by: str | None, program: str) -> Iterator[str]:
+def _warnings(path: str, shadowed_by: str | None, root: Command) -> Iterator[str]:
     """Yield the reasons why a plugin cannot be run; ``shadowed_by``: an earlier one of the same
     name."""
     name = os.path.basename(path)
@@ -171,12 +172,12 @@ def _warnings(path: str, shadowed_by: str | None, program: str) -> Iterator[str]
             f"or directory"
         )
     elif not os.stat(path).st_mode & 0o111:
-        yield f"warning: {path} identified as a {program} plugin, but it is not executable"
+        yield f"warning: {path} identified as a {root.name} plugin, but it is not executable"
 
     if shadowed_by:
         yield f"warning: {path} is overshadowed by a similarly named plugin: {shadowed_by}"
     command_words: list[str] = []
-    entries: Mapping[str, Entry] = root_command().entries
+    entries: Mapping[str, Entry] = root.entries
     for word in name.split("-")[1:]:
         command = next(
             (key for key, entry in entries.items() if word == key or word in entry.aliases), None
@@ -187,4 +188,5 @@ def _warnings(path: str, shadowed_by: str | None, program: str) -> Iterator[str]
         entries = entries[command].commands
 
     if command_words:
-        yield f'warning: {name} overwrites existing command: "{program} {" ".join(command_words)}"'
+        command_line = " ".join([root.name, *command_words])
+        yield f'warning: {name} overwrites existing command: "{command_line}"'

@@ -369,7 +369,7 @@ def test_signal_at_very_start_shows_no_traceback(kubepy: Run, tmp_path: Path) ->
     code = (
         "import signal, sys, builtins; real = builtins.__import__\n"
         "def interrupted(name, *rest, **more):\n"
-        "    if name == 'click': signal.raise_signal(signal.SIGINT)\n"
+        "    if name == 'kubepy.cli.main': signal.raise_signal(signal.SIGINT)\n"
         "    return real(name, *rest, **more)\n"
         "builtins.__import__ = interrupted\n"
         "from kubepy.cli.program import run; sys.exit(run())"

@@ -1,4 +1,4 @@
-"""Commands: a class of options and a function, as commands of click.
+"""Commands: a class of options and a function.
 
 A module of the command line declares its options and writes one function::
 
@@ -9,31 +9,26 @@ A module of the command line declares its options and writes one function::
     def cordon(factory: Factory, options: CordonOptions) -> None:
         '''Mark node as unschedulable.'''
 
-click gives the tree of commands and their contexts. Words are read
-by :mod:`kubepy.cli.runtime.flags`, as kubectl's cobra and pflag read them: global flags stand
-anywhere, and the first words that are no flags name the command.
+Words are read by :mod:`kubepy.cli.runtime.flags`, as kubectl's cobra and pflag read them: global
+flags stand anywhere, and the first words that are no flags name the command.
+:mod:`kubepy.cli.runtime.dispatch` finds the command that a line names, and
+:mod:`kubepy.cli.runtime.clicktree` makes click's commands of these descriptions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-import click
-
-from kubepy.cli.errors import FlagError, SilentExit, UsageError
+from kubepy.cli.errors import SilentExit
 from kubepy.cli.names import KUBEPY, plugin_prefix, program_of, renamed, translated
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import Flag, FlagSyntaxError, HelpRequested, Parsed, Parser
+from kubepy.cli.runtime.flags import Flag, Parsed, Parser
 from kubepy.cli.runtime.options import GLOBAL_FLAGS, CommandLine, GlobalOptions, Options
 from kubepy.lazy import NamedTuple
 from kubepy.quoting import quote
 
 OptionsT = TypeVar("OptionsT", bound=Options)
-LINE, TYPED = (
-    "kubepy.line",
-    "kubepy.typed",
-)  # in click's meta: the Parsed words, and those that named commands so far
 
 
 class Entry(NamedTuple):
@@ -54,7 +49,7 @@ class Entry(NamedTuple):
     examples: str = ""
 
 
-class Command(click.Group):
+class Command:
     """A command, its sub-commands, or both (``create -f``, ``create namespace``).
 
     :param usage: the command with its words, without ``kubepy``: ``cordon NODE``.
@@ -83,10 +78,9 @@ class Command(click.Group):
         help: str = "",
         examples: str = "",
     ) -> None:
-        super().__init__(
-            usage.partition(" ")[0], help=help, add_help_option=False, callback=self._run
-        )
+        self.name = usage.partition(" ")[0]
         self.usage = usage
+        self.help = help
         self.run = run
         self.options_class = options_class
         self.flags = options_class.flags
@@ -94,12 +88,9 @@ class Command(click.Group):
 
     # --- sub-commands, imported when they are named
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.entries)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> Command | None:
-        """Return the sub-command that a word names."""
-        name = self.canonical(cmd_name)
+    def child(self, word: str) -> Command | None:
+        """Return the sub-command that a name or alias stands for."""
+        name = self.canonical(word)
         if name:
             return load(name, self.entries[name])
         return None
@@ -133,52 +124,23 @@ class Command(click.Group):
             **{flag.name: values[flag.name] for flag in GLOBAL_FLAGS if flag.long not in own}
         )
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Find the sub-command that the words name, or read them as this command's own."""
-        parser = self.parser()
-        position = parser.first_word(args) if self.entries else None
-        child = self.get_command(ctx, args[position]) if position is not None else None
-        if child is not None and position is not None:
-            ctx.params = {"child": child, "words": [*args[:position], *args[position + 1 :]]}
-            ctx.meta.setdefault(TYPED, []).append(args[position])
-            return []
+    def reject(self, factory: Factory, words: list[str]) -> None:
+        """Raise CliError for words that name no command; the root's may name a plugin."""
 
-        try:
-            ctx.meta[LINE] = parsed = parser.parse(args)
-            ctx.params = parsed.values
-        except HelpRequested:
-            ctx.params = {}
-        except FlagSyntaxError as error:
-            message = self.options_class.explain(str(error))
-            if self.flag_error_status == 1:
-                raise FlagError(ctx.command_path, message) from None
-            ctx.obj.say(f"error: {UsageError(ctx.command_path, message)}")
-            raise SilentExit(self.flag_error_status) from None
+    def read(self, words: Sequence[str]) -> Parsed:
+        """Read words as this command's own. Raises FlagSyntaxError, HelpRequested."""
+        return self.parser().parse(words)
 
-        return []
-
-    def invoke(self, ctx: click.Context) -> None:
-        if child := ctx.params.get("child"):
-            with child.make_context(child.name, ctx.params["words"], parent=ctx) as inner:
-                child.invoke(inner)
-        elif LINE in ctx.meta:
-            ctx.invoke(self._run, **ctx.params)
-        else:
-            show_help(ctx.obj)
-
-    def _run(self, **values: Any) -> None:
-        """Run the command; ``values`` are those of its flags and of the global ones."""
-        ctx = click.get_current_context()
-        factory: Factory = ctx.obj
-        parsed: Parsed = ctx.meta[LINE]
-        line = CommandLine(
-            ctx.command_path, parsed.args, parsed.dash, parsed.flags_set, ctx.meta.get(TYPED, ())
-        )
-        options = self.options_of(line, values)
+    def execute(
+        self, factory: Factory, path: str, parsed: Parsed, typed: Sequence[str] = ()
+    ) -> None:
+        """Run the command for words that were read; ``path`` and ``typed``: see CommandLine."""
+        line = CommandLine(path, parsed.args, parsed.dash, parsed.flags_set, typed)
+        options = self.options_of(line, parsed.values)
         for flag in self.flags:
             if flag.deprecated and options.changed(flag.long):
                 factory.say(f"Flag --{flag.long} has been deprecated, {flag.deprecated}")
-        factory.use(self.global_options_of(values), may_create=self.creates)
+        factory.use(self.global_options_of(parsed.values), may_create=self.creates)
         factory.reads = self.reads
         factory.passes_time = self.ticks
         factory.chunk_size = getattr(options, "chunk_size", 0)
@@ -191,15 +153,12 @@ class Command(click.Group):
         if options.args:
             options.usage_error(f"unknown command {quote(' '.join(options.args))}")
         if self.help_on_stdout:
-            show_help(factory)
+            factory.print(self.help_text(options.line.path))
         else:
             factory.say(self.help_text(options.line.path))
         raise SilentExit(1)
 
     # --- help
-
-    def get_help(self, ctx: click.Context) -> str:
-        return self.help_text(ctx.command_path)
 
     def help_text(self, path: str) -> str:
         """Return the text of ``--help`` (kubectl's order of things)."""
@@ -228,18 +187,6 @@ class Command(click.Group):
         )
 
 
-def show_help(factory: Factory) -> None:
-    """Print the help of the command that runs."""
-    factory.print(click.get_current_context().get_help())
-
-
-def root_command() -> Command:
-    """Return ``kubepy`` itself, to which the command that runs belongs."""
-    root = click.get_current_context().find_root().command
-    assert isinstance(root, Command)
-    return root
-
-
 def reading(command: Command) -> Command:
     """Mark a command as one that shows what is there, and writes nothing itself."""
     command.reads = True
@@ -250,31 +197,6 @@ def ticking(command: Command) -> Command:
     """Mark a command as one that reads, and with which time goes on in a cluster that says so."""
     command.reads = command.ticks = True
     return command
-
-
-class Line(NamedTuple):
-    """The command that a line names, its path (``("rollout", "undo")``), and the words that are not
-    its name."""
-
-    command: Command
-    path: tuple[str, ...]
-    rest: list[str]
-
-
-def line_of(words: list[str]) -> Line:
-    """Return the command that words name."""
-    line = Line(root_command(), (), words)
-    while line.command.entries:
-        position = line.command.parser().first_word(line.rest)
-        name = line.command.canonical(line.rest[position]) if position is not None else ""
-        if not name or position is None:
-            break
-        line = Line(
-            load(name, line.command.entries[name]),
-            (*line.path, name),
-            [*line.rest[:position], *line.rest[position + 1 :]],
-        )
-    return line
 
 
 def load(name: str, entry: Entry) -> Command:

@@ -55,11 +55,13 @@ class Factory:
 
     :ivar program: the name that the program was called by.
     :ivar open_cluster: the cluster to work on, which a Python program has opened and goes on with.
+    :ivar root: the Command that is ``kubepy`` itself.
     :ivar main: runs another command line (``kubepy.cli.main.main``), for a command that tries some
         on a fork.
     """
 
     program = KUBEPY
+    root: object = None
     main: Callable[..., int]
     chunk_size = 0  # --chunk-size of the command
     # Shown by -v=7 and above.

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import click
-
 from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.quoting import printable, quote
 
@@ -28,53 +26,49 @@ class HelpRequested(Exception):
     """``-h`` or ``--help`` was given."""
 
 
-class FlagKind(NamedTuple):
+class FlagValue(NamedTuple):
     """The type of a flag's value.
 
+    :param default: the value without the flag.
     :param parse: turns the text of a value into the value, or raises ValueError with Go's words.
     :param no_value: the text that the flag alone stands for; None: a value must follow.
     :param repeated: every value adds to a list (``parse`` returns a list), the first one replacing
         the default.
     """
 
+    default: Any
     parse: Callable[[str], Any]
     no_value: str | None = None
     repeated: bool = False
 
 
-class Flag(click.Option):
+class Flag:
     """One flag: a field of a command's options.
 
-    :param long: the name behind the two dashes (``dry-run``); ``name``, from click, is the field's
+    :param long: the name behind the two dashes (``dry-run``); ``name`` is the field's
         (``dry_run``).
     :param short: the letter behind one dash, "" for none.
     :param deprecated: the text to print when the flag is used, "" for a flag that is not
         deprecated.
-    :param more: click's own: ``hidden``.
+    :param hidden: the help of commands does not show it.
     """
-
-    name: str
-    help: str
-    deprecated: str
 
     def __init__(
         self,
         long: str,
         short: str,
-        default: Any,
-        kind: FlagKind,
+        value: FlagValue,
         help: str = "",
         *,
         deprecated: str = "",
-        **more: Any,
+        hidden: bool = False,
     ) -> None:
-        words = [long.replace("-", "_"), f"--{long}", *([f"-{short}"] if short else [])]
-        super().__init__(words, type=click.UNPROCESSED, multiple=kind.repeated, **more)
-        self.deprecated = deprecated  # not click's: that would load the translations of its texts
+        self.name = long.replace("-", "_")
+        self.deprecated = deprecated
+        self.hidden = hidden
         self.long = long
         self.short = short
-        self.default = default
-        self.parse, self.no_value, self.repeated = kind
+        self.default, self.parse, self.no_value, self.repeated = value
         self.help = help
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -126,53 +120,53 @@ class Parsed(NamedTuple):
 def bool_flag(
     long: str, short: str = "", default: bool = False, help: str = "", **more: Any
 ) -> Any:
-    return Flag(long, short, default, FlagKind(parse_bool, "true"), help, **more)
+    return Flag(long, short, FlagValue(default, parse_bool, "true"), help, **more)
 
 
 def string_flag(long: str, short: str = "", default: str = "", help: str = "", **more: Any) -> Any:
     """Declare a string; ``no_value=…``: the value that the flag alone stands for."""
-    return Flag(long, short, default, FlagKind(str, more.pop("no_value", None)), help, **more)
+    value = FlagValue(default, str, more.pop("no_value", None))
+    return Flag(long, short, value, help, **more)
 
 
 def int_flag(
     long: str, short: str = "", default: int = 0, help: str = "", bits: int = 64, **more: Any
 ) -> Any:
-    """Declare an integer of so many ``bits``; ``no_value="1"``: see FlagKind."""
-    kind = FlagKind(lambda text: parse_int(text, bits), more.pop("no_value", None))
-    return Flag(long, short, default, kind, help, **more)
+    """Declare an integer of so many ``bits``; ``no_value="1"``: see FlagValue."""
+    value = FlagValue(default, lambda text: parse_int(text, bits), more.pop("no_value", None))
+    return Flag(long, short, value, help, **more)
 
 
 def duration_flag(
     long: str, short: str = "", default: float = 0.0, help: str = "", **more: Any
 ) -> Any:
     """Declare a Go duration; its value is in seconds."""
-    return Flag(
-        long, short, default, FlagKind(lambda text: goformat.parse_duration(text)), help, **more
-    )
+    value = FlagValue(default, lambda text: goformat.parse_duration(text))
+    return Flag(long, short, value, help, **more)
 
 
 def string_slice_flag(
     long: str, short: str = "", default: Sequence[str] = (), help: str = "", **more: Any
 ) -> Any:
     """Declare pflag's StringSlice: repeated, and commas separate values."""
-    return Flag(long, short, list(default), FlagKind(split_csv, repeated=True), help, **more)
+    value = FlagValue(list(default), split_csv, repeated=True)
+    return Flag(long, short, value, help, **more)
 
 
 def string_array_flag(
     long: str, short: str = "", default: Sequence[str] = (), help: str = "", **more: Any
 ) -> Any:
     """Declare pflag's StringArray: repeated, commas are part of the value."""
-    return Flag(
-        long, short, list(default), FlagKind(lambda text: [text], repeated=True), help, **more
-    )
+    value = FlagValue(list(default), lambda text: [text], repeated=True)
+    return Flag(long, short, value, help, **more)
 
 
 def typed_flag(
     long: str, default: Any, parse: Callable[[str], Any], help: str = "", **more: Any
 ) -> Any:
-    """Declare a value that ``parse`` reads; ``repeated=True``, ``no_value="1h"``: see FlagKind."""
-    kind = FlagKind(parse, more.pop("no_value", None), more.pop("repeated", False))
-    return Flag(long, "", default, kind, help, **more)
+    """Declare a value that ``parse`` reads; ``repeated=True``, ``no_value="1h"``: see FlagValue."""
+    value = FlagValue(default, parse, more.pop("no_value", None), more.pop("repeated", False))
+    return Flag(long, "", value, help, **more)
 
 
 # --- values ---------------------------------------------------------------------------------------

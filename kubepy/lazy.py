@@ -124,10 +124,6 @@ class LazyModule(ModuleType):
         self.__dict__["_importer"] = importer
 
     def __getattr__(self, attribute: str) -> Any:
-        if sys.modules.get(self.__name__) is self:  # in lazy_for_others
-            if attribute.startswith("__"):
-                raise AttributeError(attribute)
-            return LazyFunction(self.__name__, attribute)
         module = load(self.__name__)
         importer = self.__dict__["_importer"]
         names = [name for name, value in importer.items() if value is self]
@@ -136,22 +132,9 @@ class LazyModule(ModuleType):
         return getattr(module, attribute)
 
 
-class LazyFunction:
-    """A function or class of a module that is imported when it is called."""
-
-    def __init__(self, module: str, name: str) -> None:
-        self._module = module
-        self._name = name
-
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        return getattr(load(self._module), self._name)(*args, **named)
-
-
 def load(name: str) -> ModuleType:
     """Import a module by its name; importlib, which does so too, would itself be imported for
     that."""
-    if isinstance(sys.modules.get(name), LazyModule):  # in lazy_for_others
-        sys.modules.pop(name, None)
     __import__(name)
     return sys.modules[name]
 
@@ -169,25 +152,6 @@ class _LazyNames:
         if module is None or getattr(module.__spec__, "_initializing", False):
             return LazyModule(full_name, self._importer)  # another thread may be importing it
         return module
-
-
-@contextmanager
-def lazy_for_others(*names: str) -> Iterator[None]:
-    """Make ``import name`` in modules of other packages lazy, when they are first imported in the
-    block.
-
-    What these modules take from such a module meanwhile, by ``from name import function`` or as the
-    parameter of a type, is a function that imports it when it is called. Modules that are imported
-    already are not affected, nor is any import after the block.
-    """
-    stand_ins = {name: LazyModule(name, {}) for name in names if name not in sys.modules}
-    sys.modules.update(stand_ins)
-    try:
-        yield
-    finally:
-        for name, stand_in in stand_ins.items():
-            if sys.modules.get(name) is stand_in:
-                del sys.modules[name]
 
 
 @contextmanager

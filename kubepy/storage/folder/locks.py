@@ -12,14 +12,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import TYPE_CHECKING
 
-from kubepy.lazy import lazy_for_others
 from kubepy.storage.errors import FolderError, LockTimeoutError, RemovedIndexError
 
 if TYPE_CHECKING:
-    from filelock import BaseFileLock, FileLock, Timeout
+    from filelock import BaseFileLock
 
 LOCK = "lock"  # the writers'
 POLL_INTERVAL = 0.005  # seconds
@@ -29,14 +27,6 @@ MAX_TURNS = 10  # a waiter that never gets a turn gives up after its patience ti
 AT_ONCE = 0.1  # seconds
 MAX_HOLDER = 1000  # characters
 NAMELESS = "another process"  # a holder that has not written its name, for want of room or yet
-
-
-@cache
-def file_locks() -> tuple[type[FileLock], type[Timeout]]:
-    """Import filelock without what it has no use for here: ``secrets`` loads OpenSSL."""
-    with lazy_for_others("platform", "secrets"):
-        from filelock import FileLock, Timeout
-    return FileLock, Timeout
 
 
 class Lock:
@@ -112,7 +102,8 @@ class Lock:
     def try_acquire(self, timeout: float) -> bool:
         """Take the lock without naming the holder; return whether it was free in time. Raises
         FolderError."""
-        FileLock, Timeout = file_locks()
+        from filelock import FileLock, Timeout  # a command that only reads takes no lock
+
         folder = os.path.dirname(self.path)
         root = os.path.dirname(folder)
         if not os.path.isdir(folder):  # FileLock would make it, for a state folder that is gone

@@ -20,7 +20,6 @@ from datetime import datetime
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from kubepy.api import errors
 from kubepy.api.clock import Clock, Ids, format_exact_time
 from kubepy.api.meta import Object
 from kubepy.api.scheme import GroupVersionResource, Resource
@@ -66,6 +65,7 @@ if TYPE_CHECKING:
     from kubepy.storage.worktree import WorkTree
 
 with lazy_imports():
+    from kubepy.api import errors
     from kubepy.apiserver import answers, authorization, implied, rehearsal, tokens
     from kubepy.apiserver.managedfields import tracking
     from kubepy.apiserver.requests import (

@@ -12,14 +12,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from kubepy.api.clock import Clock, Ids, draw_seed
-from kubepy.api.errors import AlreadyExists, Forbidden, NotFound
 from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.api.scheme import Resource, Scheme
 from kubepy.apiserver.client import CRDS, Client
 from kubepy.apiserver.kinds import new_strategy
 from kubepy.apiserver.server import Server
 from kubepy.apiserver.settings import FULL, ClusterSettings, parse_settings
-from kubepy.apiserver.strategy import Strategy
 from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.storage import Key, Problem, StorageError
 
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
 
     from kubepy.apiserver.fault_settings import FaultSettings
     from kubepy.apiserver.request import Warn
+    from kubepy.apiserver.strategy import Strategy
     from kubepy.klog import Logger
     from kubepy.storage.state import State
     from kubepy.storage.store import Store
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from kubepy.storage.worktree import WorkTree
 
 with lazy_imports():
+    from kubepy.api import errors
     from kubepy.api.objects import rbac
     from kubepy.api.schema import customresources
     from kubepy.api.values import goformat
@@ -282,7 +282,7 @@ class LocalCluster:
             objects += bootstrap.first_objects(self.settings.networking.service_subnet, today)
         with self.client.joined():
             for resource, obj in objects:
-                with suppress(AlreadyExists):
+                with suppress(errors.AlreadyExists):
                     self.client.create(resource, obj)
 
     def start(self) -> None:
@@ -514,7 +514,9 @@ def reconcile_rbac(client: Client) -> None:
                 namespace = namespace_of(expected)
                 present = existing.get((namespace, name_of(expected)))
                 if present is None:
-                    with suppress(NotFound, Forbidden):  # its namespace is gone or going
+                    with suppress(
+                        errors.NotFound, errors.Forbidden
+                    ):  # its namespace is gone or going
                         client.create(resource, expected, namespace=namespace)
                     continue
                 is_role = resource in (rbac.CLUSTER_ROLES, rbac.ROLES)

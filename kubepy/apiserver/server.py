@@ -11,18 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from kubepy.api import errors
 from kubepy.api.clock import Clock
 from kubepy.api.meta import Object, is_being_deleted
 from kubepy.api.scheme import Resource, Scheme
 from kubepy.apiserver.request import Request, RequestContext
 from kubepy.apiserver.settings import ClusterSettings, parse_settings
-from kubepy.apiserver.strategy import Strategy
 from kubepy.apiserver.transaction import RequestTransaction
 from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.storage import Key
 
 with lazy_imports():
+    from kubepy.api import errors
     from kubepy.apiserver import (
         authorization,  # for reviews, and for a server that others reach
         conversion,  # for objects in several versions
@@ -31,6 +30,7 @@ with lazy_imports():
 
 if TYPE_CHECKING:
     from kubepy.apiserver.answers import Silent
+    from kubepy.apiserver.strategy import Strategy
 
 # The requester, as a UserInfo. There are no users here, so it is the one that a new cluster has,
 # unless he impersonates another one.

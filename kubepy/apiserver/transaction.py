@@ -6,11 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from kubepy.api import errors
 from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.api.watch import WatchEvent
+from kubepy.lazy import lazy_imports
 from kubepy.storage import ConflictError, ExistsError, Key, MissingError
 from kubepy.storage.model import Objects
+
+with lazy_imports():
+    from kubepy.api import errors
 
 if TYPE_CHECKING:
     from kubepy.api.types import Decoded

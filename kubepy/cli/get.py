@@ -3,25 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import chain, islice
 
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
-from kubepy.cli.errors import AggregateError, CliError, raise_all, raise_together
-from kubepy.cli.get_flags import GetOptions, object_printer, style_for
+from kubepy.cli.errors import AggregateError, CliError, raise_together
+from kubepy.cli.get_flags import GetOptions, style_for
 from kubepy.cli.runtime.builder import Builder, objects_of
 from kubepy.cli.runtime.command import command, ticking
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.infos import Result
-from kubepy.cli.runtime.output import ItemStream, requested
 from kubepy.cli.runtime.tables import Style, format_lines, lines
 from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.quoting import printable
 
 with lazy_imports():
     from kubepy.api import selectors
-    from kubepy.cli import raw, watch
+    from kubepy.cli import get_output, raw, watch
     from kubepy.cli.runtime import sorting
 
 ACCEPT_TABLES = (
@@ -30,13 +29,6 @@ ACCEPT_TABLES = (
     "application/json"
 )
 
-STREAMED = (
-    "json",
-    "yaml",
-    "name",
-    "custom-columns",
-    "custom-columns-file",
-)  # formats that print object by object
 PRINTED_TOGETHER = 20  # rows that are made at once
 
 
@@ -134,7 +126,7 @@ def get(factory: Factory, options: GetOptions) -> None:
     if options.wants_table:
         _print_tables(factory, options, result)
     else:
-        _print_objects(factory, options, result)
+        get_output.print_objects(factory, options, result)
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -258,41 +250,3 @@ def _sorted_rows(field: str, group: Group) -> Group:
         raise
     except CliError:
         return group._replace(objects=[])
-
-
-# --- other formats --------------------------------------------------------------------------------
-
-
-def _print_objects(factory: Factory, options: GetOptions, result: Result) -> None:
-    if result.scopes and requested(options)[0] in STREAMED and not options.sort_by:
-        _print_stream(factory, options, result)
-        return
-    infos, errors = result.infos()
-    if errors and result.single:
-        raise_all(errors)
-    if not infos and options.ignore_not_found:
-        raise_together(errors)
-        return
-    printer = object_printer(factory, options)
-    objects = [info.content for info in infos]
-    obj = objects[0] if result.single and len(objects) == 1 else list_of(objects)
-    if options.sort_by and isinstance(obj.get("items"), list):
-        obj = {**obj, "items": sorting.sorted_by(options.sort_by, obj["items"])}
-    printer(obj)
-    raise_together(errors)
-
-
-def _print_stream(factory: Factory, options: GetOptions, result: Result) -> None:
-    """Print the objects of types one by one: never are all of them in memory."""
-    entries = [objects_of(factory, scope, at_once=False) for scope in result.scopes]
-    errors = result.in_one([entry for entry in entries if isinstance(entry, Exception)])
-    items = ItemStream(
-        chain.from_iterable(entry for entry in entries if not isinstance(entry, Exception))
-    )
-    if items or not options.ignore_not_found:
-        object_printer(factory, options)(list_of(items))
-    raise_together(errors)
-
-
-def list_of(items: Sequence[Object] | ItemStream) -> Object:
-    return {"apiVersion": "v1", "items": items, "kind": "List", "metadata": {"resourceVersion": ""}}

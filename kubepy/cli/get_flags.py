@@ -1,17 +1,8 @@
-"""The flags of ``get``, and the printers that they ask for: tables, ``-o custom-columns`` and the
-others.
-
-Upstream: ``kubectl/pkg/cmd/get/{get_flags,customcolumn}.go``.
-"""
+"""The flags of ``get``. Upstream: ``kubectl/pkg/cmd/get/get_flags.go``."""
 
 from __future__ import annotations
 
-from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
-from kubepy.api.values.goformat import printable
-from kubepy.cli.errors import CliError
-from kubepy.cli.files import read_string
-from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, string_flag, string_slice_flag
 from kubepy.cli.runtime.options import (
     AllNamespacesOptions,
@@ -25,24 +16,7 @@ from kubepy.cli.runtime.options import (
     output_flag,
     subresource_flag,
 )
-from kubepy.cli.runtime.output import (
-    FORMATS,
-    MANAGERS,
-    Printer,
-    format_printer,
-    is_list,
-    name_printer,
-    no_printer,
-    requested,
-    shown_object,
-)
-from kubepy.cli.runtime.tables import Style, escaped, format_lines
-from kubepy.lazy import NamedTuple, lazy_imports
-
-with lazy_imports():
-    from kubepy.api import jsonpath
-
-GET_FORMATS = (*FORMATS, "custom-columns", "custom-columns-file", "wide")
+from kubepy.cli.runtime.tables import Style
 
 
 class GetOptions(
@@ -127,108 +101,3 @@ def style_for(resource: Resource, options: GetOptions, style: Style) -> Style:
     return style._replace(
         with_namespace=style.with_namespace or (options.all_namespaces and resource.namespaced)
     )
-
-
-def object_printer(factory: Factory, options: GetOptions, *, typed: bool = False) -> Printer:
-    """Return the printer of an output format other than a table. ``typed``: see ``printer_for``.
-    Raises CliError."""
-    style, argument = requested(options)
-    if style == "name":
-        return name_printer(factory, "", short=True)
-    if style == "custom-columns":
-        return columns_printer(factory, columns_of_spec(argument), headers=not options.no_headers)
-    if style == "custom-columns-file":  # kubectl forgets --no-headers here
-        return columns_printer(factory, columns_of_file(argument))
-    if style not in GET_FORMATS or style == "wide":
-        raise no_printer(options.output, GET_FORMATS)
-    return format_printer(factory, options, (style, argument), typed=typed)
-
-
-# --- custom columns -------------------------------------------------------------------------------
-
-
-class CustomColumn(NamedTuple):
-    """A column: its header, and a JSONPath, read when the first object is printed, as in kubectl:
-    after the headers."""
-
-    header: str
-    path: str
-
-
-def columns_of_spec(spec: str) -> list[CustomColumn]:
-    """Read ``NAME:.metadata.name,IMAGE:.spec.image``. Raises CliError."""
-    if not spec:
-        raise CliError("custom-columns format specified but no custom columns given")
-    columns = []
-    for part in spec.split(","):
-        header, colon, path = part.partition(":")
-        if not colon:
-            raise CliError(
-                printable(
-                    f"unexpected custom-columns spec: {part}, expected <header>:<json-path-expr>"
-                )
-            )
-        columns.append(_column(header, path))
-    return columns
-
-
-def columns_of_file(name: str) -> list[CustomColumn]:
-    """Read a file with a line of headers and a line of paths. Raises CliError."""
-    if not name:
-        raise CliError("custom-columns format specified but no custom columns given")
-    try:
-        text = read_string(name).splitlines()
-    except OSError as error:
-        raise CliError(
-            f"error reading template {printable(name)}, open {printable(name)}: "
-            f"{(error.strerror or str(error)).lower()}"
-        ) from None
-
-    for number, part in enumerate(("header", "spec")):
-        if len(text) <= number:
-            raise CliError(
-                f"invalid template, missing {part} line. Expected format is one line of space "
-                f"separated "
-                "headers, one line of space separated column specs."
-            )
-
-    headers = text[0].split()
-    paths = text[1].split()
-    if len(headers) != len(paths):
-        raise CliError(
-            f"number of headers ({len(headers)}) and field specifications ({len(paths)}) don't "
-            f"match"
-        )
-
-    return [_column(header, path) for header, path in zip(headers, paths, strict=True)]
-
-
-def _column(header: str, path: str) -> CustomColumn:
-    try:
-        return CustomColumn(header, jsonpath.relaxed(path))
-    except jsonpath.JSONPathError as error:
-        raise CliError(str(error)) from None
-
-
-def columns_printer(
-    factory: Factory, columns: list[CustomColumn], *, headers: bool = True
-) -> Printer:
-    """Return a printer of the headers once, and a row for each object; rows before an error are
-    printed."""
-    pending = ["\t".join(column.header for column in columns)] if headers else []
-
-    def print_columns(obj: Object) -> None:
-        lines = pending.copy()
-        pending.clear()
-        try:
-            paths = [jsonpath.parse(column.path, True) for column in columns]
-            managers = any(jsonpath.may_print(path, MANAGERS) for path in paths)
-            printed = shown_object(factory, obj, managers=managers)
-            for item in printed["items"] if is_list(printed) else [printed]:
-                lines.append("\t".join([escaped(jsonpath.cell(path, item)) for path in paths]))
-        except jsonpath.JSONPathError as error:
-            raise CliError(str(error)) from None
-        finally:
-            factory.print(format_lines(lines), end="")
-
-    return print_columns

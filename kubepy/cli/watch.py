@@ -11,7 +11,8 @@ from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.apiserver.transaction import IMPLIED
 from kubepy.cli.errors import CliError
-from kubepy.cli.get_flags import GetOptions, object_printer, style_for
+from kubepy.cli.get_flags import GetOptions, style_for
+from kubepy.cli.get_output import object_printer
 from kubepy.cli.runtime.builder import Builder, listed, resource_of
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.infos import Result, Scope

@@ -17,9 +17,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kubepy.api.clock import parse_time
-from kubepy.api.errors import Expired
-from kubepy.lazy import NamedTuple
+from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.storage import Key
+
+with lazy_imports():
+    from kubepy.api import errors
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
@@ -192,7 +194,7 @@ def settled_checkpoint(
         return None
     try:
         _, changes = cluster.client.changes(checkpoint.revision, reads=reads)
-    except Expired:
+    except errors.Expired:
         return None  # the index was rebuilt
 
     if all(change.key.resource in UNWATCHED for change in changes):

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.apiserver.kinds.served import ServedKind
 from kubepy.apiserver.printers import Table, print_table
-from kubepy.apiserver.strategy import Strategy
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
@@ -48,6 +48,9 @@ with lazy_imports():
         scheduling,
         storage,
     )
+
+if TYPE_CHECKING:
+    from kubepy.apiserver.strategy import Strategy
 
 GROUPS: Mapping[str, Callable[[], Mapping[str, ServedKind]]] = {
     "": lambda: core.KINDS,

@@ -6,13 +6,13 @@ Upstream: ``pkg/registry/*/rest``, ``pkg/kubeapiserver/options/plugins.go``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from kubepy.apiserver.printers import Printer, print_plain
-from kubepy.apiserver.server import Attributes
-from kubepy.apiserver.strategy import Strategy
 from kubepy.lazy import NamedTuple, lazy_imports
 
 with lazy_imports():
+    from kubepy.apiserver import strategy as strategies
     from kubepy.apiserver.admission import (
         certificates,
         classes,
@@ -21,6 +21,10 @@ with lazy_imports():
         scheduling,
         serviceaccounts,
     )
+
+if TYPE_CHECKING:
+    from kubepy.apiserver.server import Attributes
+    from kubepy.apiserver.strategy import Strategy
 
 
 class AdmissionPlugin(NamedTuple):
@@ -41,7 +45,7 @@ class ServedKind(NamedTuple):
     refuse what those rules let through; both are in upstream's order.
     """
 
-    strategy: Callable[[], type[Strategy]] = lambda: Strategy
+    strategy: Callable[[], type[Strategy]] = lambda: strategies.Strategy
     printer: Callable[[], Printer] = lambda: print_plain
     mutating: tuple[AdmissionPlugin, ...] = ()
     validating: tuple[AdmissionPlugin, ...] = ()

@@ -7,8 +7,8 @@ the importing module. Type checkers, editors and import contracts see ordinary i
 can be imported so, not what is in them.
 
 ``NamedTuple`` is typing's without its checks of the types of fields, which type checkers make
-better, and with methods that all such classes share. It is made in less than half the time, and
-``get`` loads seventy: modules that every command loads take it from here.
+better, and with methods that all such classes share. It is made in a tenth of the time, and ``get``
+loads nearly eighty: modules that every command loads take it from here.
 """
 
 from __future__ import annotations

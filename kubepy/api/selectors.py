@@ -13,13 +13,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubepy.api.meta import AnyObject, nested_list, nested_map
-from kubepy.api.values.gonumbers import int_or_none
 from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.quoting import printable, quote
 
 with lazy_imports():
     from kubepy.api import errors as api_errors
-    from kubepy.api.values import goformat, names
+    from kubepy.api.values import goformat, gonumbers, names
 
 IN = "in"
 NOT_IN = "notin"
@@ -66,8 +65,8 @@ class Requirement(NamedTuple):
             case "!":
                 return value is None
 
-        number = int_or_none(value or "")
-        bound = int_or_none(self.values[0])
+        number = gonumbers.int_or_none(value or "")
+        bound = gonumbers.int_or_none(self.values[0])
         if number is None or bound is None:
             return False
         if self.operator == GREATER:
@@ -242,7 +241,7 @@ def _validate(requirement: Requirement) -> None:
             )
 
     for index, value in enumerate(values):
-        if requirement.operator in (GREATER, LESS) and int_or_none(value) is None:
+        if requirement.operator in (GREATER, LESS) and gonumbers.int_or_none(value) is None:
             problems.append(
                 _invalid(
                     f"values[{index}]",

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from kubepy.api.clock import Clock, Ids, format_exact_time
 from kubepy.api.meta import Object
 from kubepy.api.scheme import GroupVersionResource, Resource
-from kubepy.api.watch import WatchEvent, split_replacement
 from kubepy.apiserver.request import (
     CollectionOptions,
     CreateOptions,
@@ -65,7 +64,7 @@ if TYPE_CHECKING:
     from kubepy.storage.worktree import WorkTree
 
 with lazy_imports():
-    from kubepy.api import errors
+    from kubepy.api import errors, watch
     from kubepy.apiserver import answers, authorization, implied, rehearsal, tokens
     from kubepy.apiserver.managedfields import tracking
     from kubepy.apiserver.requests import (
@@ -83,7 +82,7 @@ with lazy_imports():
 # Aliases, because the method ``Client.list`` hides the builtin inside its class.
 Objects = list[Object]
 Changes = list[Change]
-Events = list[WatchEvent]
+Events = list["watch.WatchEvent"]
 ChosenObjects = list[Object | None]
 Observed = Callable[[Key], Object | None]
 OnWrite = Callable[[Key, Object | None, Object], None]
@@ -175,7 +174,9 @@ class Batch:
         self._drained.clear()
         return [
             part._replace(
-                events=[change for event in part.events for change in split_replacement(event)]
+                events=[
+                    change for event in part.events for change in watch.split_replacement(event)
+                ]
             )
             for part in parts
             if part.events
@@ -1178,10 +1179,12 @@ def _named(resource: str | GroupVersionResource) -> GroupVersionResource:
     return GroupVersionResource.parse(resource) if isinstance(resource, str) else resource
 
 
-def _event(change: Change, observed: Observed | None) -> WatchEvent:
+def _event(change: Change, observed: Observed | None) -> watch.WatchEvent:
     """Make the event of a change. ``old`` is as the caller saw the object; after a deletion, else
     its last state."""
     old = observed(change.key) if observed else None
     if change.type == "DELETED":
-        return WatchEvent(change.key, old or change.object, None, former=change.former)
-    return WatchEvent(change.key, old, change.object, change.type == "MODIFIED", change.former)
+        return watch.WatchEvent(change.key, old or change.object, None, former=change.former)
+    return watch.WatchEvent(
+        change.key, old, change.object, change.type == "MODIFIED", change.former
+    )

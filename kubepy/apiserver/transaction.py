@@ -7,13 +7,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kubepy.api.meta import Object, name_of, namespace_of
-from kubepy.api.watch import WatchEvent
 from kubepy.lazy import lazy_imports
 from kubepy.storage import ConflictError, ExistsError, Key, MissingError
 from kubepy.storage.model import Objects
 
 with lazy_imports():
-    from kubepy.api import errors
+    from kubepy.api import errors, watch
 
 if TYPE_CHECKING:
     from kubepy.api.types import Decoded
@@ -72,7 +71,7 @@ class RequestTransaction:
         self,
         store: Store,
         transaction: Transaction,
-        events: list[WatchEvent],
+        events: list[watch.WatchEvent],
         implied: ImpliedObjects | None = None,
         memory: BatchMemory | None = None,
         *,
@@ -148,7 +147,7 @@ class RequestTransaction:
             stored = self._transaction.create(key, obj, is_plain=is_plain)
         except ExistsError:
             raise _already_exists(key, self.require(key)) from None
-        self._note(WatchEvent(key, None, stored))
+        self._note(watch.WatchEvent(key, None, stored))
         return stored
 
     def update(self, key: Key, obj: Object, old: Object, *, is_plain: bool = False) -> Object:
@@ -180,7 +179,7 @@ class RequestTransaction:
             raise errors.conflict(key.resource, key.name, errors.MODIFIED) from None
 
         if stored is not old:
-            self._note(WatchEvent(key, old, stored))
+            self._note(watch.WatchEvent(key, old, stored))
         return stored
 
     def accept(self, key: Key, pod: Object) -> None:
@@ -188,7 +187,7 @@ class RequestTransaction:
         if self.memory is not None:
             self.memory.accepted[key] = pod
 
-    def _note(self, event: WatchEvent) -> None:
+    def _note(self, event: watch.WatchEvent) -> None:
         self._events.append(event)
         if event.key.resource == PODS:
             self._pods_made += (event.old is None) - (event.new is None)
@@ -215,7 +214,7 @@ class RequestTransaction:
             deleted = self.require(key)
         if implied:
             implied.note_deletion(key, self._stored)
-        self._note(WatchEvent(key, deleted, None))
+        self._note(watch.WatchEvent(key, deleted, None))
         return deleted
 
 

@@ -378,6 +378,11 @@ OF_FILELOCK = {"random", "platform", "hashlib"}  # a command that writes takes a
             NEVER | {"click", "filelock", "dataclasses", "inspect"},
             'Error from server (NotFound): daemonsets.apps "x" not found\n',
         ),
+        (
+            "get ds",
+            NEVER | {"click", "kubepy.api.errors", "kubepy.api.watch", "kubepy.cli.get_output"},
+            "No resources found in default namespace.\n",
+        ),
         ("label namespace default a=b", NEVER - OF_FILELOCK, "namespace/default labeled\n"),
     ],
 )

@@ -78,6 +78,7 @@ with lazy_imports():
         updating,
     )
     from kubepy.apiserver.validation import metadata as validation_metadata
+    from kubepy.storage import view
 
 # Aliases, because the method ``Client.list`` hides the builtin inside its class.
 Objects = list[Object]
@@ -875,17 +876,15 @@ class Client:
         return self._snapshot(resource, namespace).objects
 
     def find_recorded(
-        self, resource: str, link: str, value: str = "", namespace: str | None = None
+        self, resource: str, index: str, value: str = "", namespace: str | None = None
     ) -> Objects:
-        """Return the objects of a resource that a lookup
-        (``kubepy.apiserver.cluster.object_links``) finds by a value, as they are recorded: no file
-        is looked at."""
-        view = self._store.view()
-        view.refresh()
-        try:
-            return [obj for _, obj in view.linked(link, value, resource, namespace)]
-        finally:
-            view.release()
+        """Return the objects of a resource that an index finds by a value
+        (``kubepy.apiserver.cluster.object_indexes``), as they are recorded: no file is looked
+        at."""
+        found = view.read_recorded(
+            self._store, lambda state: state.found(index, [value], resource, namespace)
+        )
+        return [obj for _, obj in found]
 
     def read_ahead(self, keys: Collection[Key]) -> None:
         """Have the batch that is open read stored objects together that requests will ask for one
@@ -896,12 +895,10 @@ class Client:
     def names_recorded(self, resource: str, namespace: str, prefix: str = "") -> Sequence[str]:
         """Return the names of the objects of a resource in a namespace that begin so, as they are
         recorded."""
-        view = self._store.view()
-        view.refresh()
-        try:
-            return view.names(resource, namespace, prefix)
-        finally:
-            view.release()
+        keys = view.read_recorded(
+            self._store, lambda state: state.keys(resource, namespace, prefix)
+        )
+        return [key.name for key in keys]
 
     def count_recorded(self, resource: str) -> int:
         """Return the number of objects of a resource, as they are recorded: no file is looked

@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import cached_property
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,7 @@ with lazy_imports():
     from kubepy.api.values import goformat
     from kubepy.apiserver import bootstrap, edit_admission, unserved, views
     from kubepy.apiserver.requests import handwritten, other_objects
-    from kubepy.storage import links, manifests, timeline
+    from kubepy.storage import indexes, manifests, timeline
 
 FAULTS_SEED = (
     "faults.seed"  # in the store's meta values: the seed of faults for which nobody has chosen one
@@ -120,7 +120,7 @@ class LocalCluster:
         self._edits: dict[
             Key, edit_admission.EditedObject
         ] = {}  # that were seen, and that nobody has judged yet
-        store.connect(self._now, self._new_recorder, object_links)
+        store.connect(self._now, self._new_recorder, object_indexes)
         if worktree is not None:
             worktree.admit_edits(self._admit, self._removed)
         settings = parse_settings(store.settings())
@@ -218,7 +218,7 @@ class LocalCluster:
         try:
             return state.resources(self._now())
         finally:
-            self._let_go(state)
+            state.close()
 
     def timeline(self, *, since: int | None = None, after: int = 0) -> list[TimelineEntry]:
         """Return the entries of the timeline that are kept, in the order of the writes.
@@ -234,12 +234,6 @@ class LocalCluster:
         try:
             return state.timeline_since(first, keep, after)
         finally:
-            self._let_go(state)
-
-    def _let_go(self, state: State) -> None:
-        """Close a state of this cluster's store that nothing needs any more. A state in memory
-        shares what it lies over with the store."""
-        if self.worktree is not None:
             state.close()
 
     def is_unfinished(self) -> bool:
@@ -471,8 +465,9 @@ class LocalCluster:
             yield from customresources.resources_of(definition)
 
 
-def object_links() -> tuple[links.Lookup, ...]:
-    """Return what controllers look objects up by (``kubepy.runtime.informers``)."""
+@cache
+def object_indexes() -> tuple[indexes.FieldIndex, ...]:
+    """Return what controllers find objects by (``kubepy.runtime.informers``)."""
     events, pods = ("events",), ("pods",)
     claimed = (
         "controllerrevisions.apps",
@@ -480,21 +475,20 @@ def object_links() -> tuple[links.Lookup, ...]:
         "pods",
         "replicasets.apps",
     )  # owners adopt such objects
-    link, presence = links.Lookup, links.LinkKind.PRESENCE
+    index, text, presence = indexes.FieldIndex, indexes.TextAt, indexes.Presence
+    owners = "metadata.ownerReferences"
     return (
-        link("uid", "metadata.uid", others=events),
-        link("owner", "metadata.ownerReferences[0].uid", others=events),
-        link("owned_twice", "metadata.ownerReferences[1].uid", others=events, kind=presence),
-        link(
-            "orphan", "metadata.ownerReferences[0].controller", claimed, kind=links.LinkKind.ABSENCE
-        ),
-        link("node", "spec.nodeName", pods),
-        link("phase", "status.phase", pods, usual="Running"),
-        link("address", "status.podIP", pods),
-        link("affinity", "spec.affinity.podAffinity", pods, kind=presence),
-        link("anti_affinity", "spec.affinity.podAntiAffinity", pods, kind=presence),
-        link("nominated", "status.nominatedNodeName", pods, kind=presence),
-        link("waiting", "waiting", pods, kind=links.LinkKind.MENTION),  # a container that waits
+        index("uid", text("metadata.uid"), others=events),
+        index("owner", text(f"{owners}[0].uid"), others=events),
+        index("owned_twice", presence(f"{owners}[1].uid"), others=events),
+        index("orphan", indexes.Untruth(f"{owners}[0].controller"), claimed),
+        index("node", text("spec.nodeName"), pods),
+        index("phase", text("status.phase", usual="Running"), pods),
+        index("address", text("status.podIP"), pods),
+        index("affinity", presence("spec.affinity.podAffinity"), pods),
+        index("anti_affinity", presence("spec.affinity.podAntiAffinity"), pods),
+        index("nominated", presence("status.nominatedNodeName"), pods),
+        index("waiting", indexes.Mention("waiting"), pods),  # a container that waits
     )
 
 

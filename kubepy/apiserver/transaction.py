@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from kubepy.apiserver.implied import ImpliedObjects
     from kubepy.storage.store import Store, Transaction
 
+with lazy_imports():
+    from kubepy.storage import view
+
 # The resources of which some objects are implied (``kubepy.apiserver.implied``).
 IMPLIED = frozenset(
     (
@@ -221,12 +224,7 @@ class RequestTransaction:
 def count_recorded(store: Store, resource: str) -> int:
     """Return the number of objects of a resource that are recorded; those of a transaction that is
     open are not."""
-    view = store.view()
-    view.refresh()
-    try:
-        return view.count(resource)
-    finally:
-        view.release()
+    return view.read_recorded(store, lambda state: state.count(resource))
 
 
 def _meta_name(prefix: Key) -> str:

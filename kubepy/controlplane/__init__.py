@@ -18,6 +18,7 @@ from kubepy.lazy import lazy_imports
 from kubepy.runtime.checkpoint import MANAGER_LOCK as MANAGER_LOCK
 from kubepy.runtime.checkpoint import identity, load, save
 from kubepy.storage import LockTimeoutError
+from kubepy.storage.view import RecordedView
 
 with lazy_imports():
     from kubepy import kubelet, scheduler
@@ -219,7 +220,7 @@ def build_manager(cluster: LocalCluster, among: Collection[str] = NAMES) -> Mana
         context.informers,
         cluster.clock,
         reconcilers,
-        source=managers.ListWatch(store.view(), scheme.is_served),
+        source=managers.ListWatch(RecordedView(store), scheme.is_served),
         checkpoints=checkpoints,
     )
 

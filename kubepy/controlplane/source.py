@@ -26,7 +26,7 @@ from kubepy.runtime.reconcile import (
 )
 
 if TYPE_CHECKING:
-    from kubepy.storage.links import RecordedView
+    from kubepy.storage.view import RecordedView
 
 SHORT_RUN_SECONDS = 1.0  # a run as short as this looks for edits from outside only once
 

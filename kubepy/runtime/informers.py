@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kubepy.api import typed
     from kubepy.api.watch import WatchEvent
     from kubepy.apiserver.client import Client
-    from kubepy.storage.links import RecordedView
+    from kubepy.storage.view import RecordedView
 
 COUNTED_LINKS = frozenset({"node", "owner"})  # links of few values, each of many objects
 LOOKUPS_TO_COUNT_AT = 16  # counting costs as much as some lookups
@@ -40,6 +40,7 @@ Group = TypeVar("Group")
 Objects = list[Object]
 Keys = list[Key]
 Names = list[str]
+KeyedObjects = list[tuple[Key, Object]]
 
 
 class TypedResource(str, Generic[ObjectT]):
@@ -218,7 +219,7 @@ class Query(NamedTuple):
     """One way to ask the store for objects: the resource's (in a namespace), or those that a lookup
     finds by a value.
 
-    The lookups are those of ``kubepy.apiserver.cluster.object_links``.
+    The indexes are those of ``kubepy.apiserver.cluster.object_indexes``.
     """
 
     resource: str | None
@@ -307,7 +308,7 @@ class Informers:
         if cache.count is None:
             cache.count = len(cache)
             if self._is_watched(resource):
-                keys = self._view.keys(resource)
+                keys = self._view.read(lambda state: state.keys(resource))
                 cache.count += sum(1 for key in keys if not cache.knows(key))
         return cache.count
 
@@ -360,7 +361,7 @@ class Informers:
         """Return the resources of which there are objects, or have been."""
         resources = {resource for resource, cache in self._caches.items() if cache.objects}
         if self._view is not None:
-            recorded = {resource for resource, _ in self._view.places()}
+            recorded = {resource for resource, _ in self._view.read(lambda state: state.places())}
             resources.update(filter(self._is_watched, recorded))
         return sorted(resources)
 
@@ -478,13 +479,16 @@ class Informers:
                 )
 
         for (link, resource, namespace), values in by_link.items():
-            assert self._view is not None
-            if link:
-                objects = self._view.linked_all(link, values, resource, namespace)
-            else:
-                objects = self._view.list(str(resource), namespace)
-            for key, obj in objects:
+            for key, obj in self._found(Query(resource, namespace, link), values):
                 self._take(key, obj)
+
+    def _found(self, query: Query, values: Collection[str]) -> KeyedObjects:
+        """Return the objects in the view that a query finds by any of some values."""
+        assert self._view is not None
+        resource, namespace, link, _ = query
+        if link:
+            return self._view.read(lambda state: state.found(link, values, resource, namespace))
+        return self._view.read(lambda state: state.objects(str(resource), namespace))
 
     def read_ahead(self, keys: Collection[Key]) -> None:
         """Read objects together that will be asked for by their keys."""
@@ -495,7 +499,7 @@ class Informers:
         unknown = [key for key in keys if key.resource in unread and not self.is_known(key)]
         if not unknown:
             return
-        present = dict(self._view.get_all(unknown))
+        present = dict(self._view.read(lambda state: state.objects_at(unknown)))
         for key in unknown:
             self.assume(key, present.get(key))
 
@@ -509,7 +513,8 @@ class Informers:
                 return True
             cache = self._cache(resource)
             if not cache.is_recorded:
-                if not self._view.keys(resource, 1):  # all that follow will be observed
+                # else all that follow will be observed
+                if not self._view.read(lambda state: state.count(resource)):
                     self._answered.add(Query(resource))
                     return True
                 cache.is_recorded = True
@@ -526,7 +531,7 @@ class Informers:
                 or self._lookups[link] < LOOKUPS_TO_COUNT_AT
             ):
                 return None
-            self._recorded[link] = self._view.counts(link)
+            self._recorded[link] = self._view.read(lambda state: state.counts(link))
         return self._recorded[link].get(value, 0)
 
     def _load_parts(
@@ -535,7 +540,7 @@ class Informers:
         """Let an index take the parts of objects that some queries find, where the objects are not
         known."""
         for query in queries:
-            resource, namespace, link, value = query
+            resource = query.resource
             if resource is None:
                 self.load(query)
                 continue
@@ -544,9 +549,17 @@ class Informers:
             if {query, Query(resource)} & self._answered or query in index.answered:
                 continue
             index.answered.add(query)
-            for key, obj in self._view.parts(parts, resource, namespace, link, value):
+            for key, obj in self._parts(parts, query):
                 if not self.is_known(key):
                     index.observe(key, obj)
+
+    def _parts(self, paths: Sequence[str], query: Query) -> KeyedObjects:
+        """Return some fields of the objects in the view that a query finds."""
+        assert self._view is not None
+        resource, namespace, link, value = query
+        return self._view.read(
+            lambda state: state.parts(paths, str(resource), namespace, link, value)
+        )
 
     def is_known_in_part(self, key: Key) -> bool:
         """Return whether an index has read parts of an object that is not known."""
@@ -561,7 +574,8 @@ class Informers:
             return None
         if not self._is_watched(key.resource):
             return None
-        obj = self._view.get(key)
+        present = self._view.read(lambda state: state.objects_at((key,)))
+        obj = present[0][1] if present else None
         self.assume(key, obj)
         return obj
 

@@ -9,6 +9,7 @@ in one line for the user.
     ├── LockTimeoutError    another writer kept the folder's lock for too long
     └── FolderError         the folder cannot be used, and why
         ├── NoClusterError  there is no cluster in it
+        ├── LostStateError  a state cannot be read any more
         └── RemovedError    ``.kubepy/`` was removed at this very moment
             └── RemovedIndexError   … before anything was written
     EditError               a ValueError: an edited file gives a field a value that it cannot have
@@ -57,6 +58,10 @@ class FolderError(StorageError):
 
 class NoClusterError(FolderError):
     """The folder holds no cluster."""
+
+
+class LostStateError(FolderError):
+    """What a state lies over was let go of, or cannot be read any more."""
 
 
 class RemovedError(FolderError):

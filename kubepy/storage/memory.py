@@ -10,14 +10,14 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice, takewhile
 from math import inf
 from typing import Any
 
 from kubepy.storage.errors import LockTimeoutError
-from kubepy.storage.links import Keys, LinkedObjects, Names, NewLinks, Places, partial_object
+from kubepy.storage.indexes import NewIndexes
 from kubepy.storage.model import (
     ChangesSince,
     CommittedChanges,
@@ -105,9 +105,10 @@ class MemoryStore:
         now: Callable[[], float] | None = None,
         lock_timeout: float = 30.0,
     ) -> None:
-        self._state = (
-            state if isinstance(state, State) else State({"formatVersion": 1, **(state or {})})
-        )
+        if isinstance(state, State):
+            self._state = state._replace(is_borrowed=True)
+        else:
+            self._state = State({"formatVersion": 1, **(state or {})})
         self._volatile = dict(volatile or {})
         self._now = now or time.time
         self.lock_timeout = lock_timeout
@@ -123,13 +124,12 @@ class MemoryStore:
         self,
         now: Callable[[], float],
         new_recorder: NewRecorder | None = None,
-        links: NewLinks = tuple,
+        indexes: NewIndexes = tuple,
     ) -> None:
-        """Take the cluster's time, a function for its timeline, and what objects are looked up
-        by."""
+        """Take the cluster's time, a function for its timeline, and what objects are found by."""
         self._now = now
         self._new_recorder = new_recorder
-        self._state = self._state.with_links(links())
+        self._state = self._state.with_indexes(indexes())
 
     def close(self) -> None:
         """Do nothing: the store is gone with the last that refers to it."""
@@ -140,10 +140,6 @@ class MemoryStore:
     def state(self) -> State:
         """Return all that is committed."""
         return self._state
-
-    def view(self) -> MemoryView:
-        """Return a view of what is committed here."""
-        return MemoryView(self)
 
     # --- reading ---
 
@@ -266,99 +262,3 @@ class MemoryStore:
     def holder(self, name: str) -> str | None:
         """Return the thread that holds a named lock, None when there is none."""
         return self._held.get(name)
-
-
-class MemoryView:
-    """The state of a store in memory at one revision
-    (:class:`kubepy.storage.links.RecordedView`)."""
-
-    def __init__(self, store: MemoryStore) -> None:
-        self._store = store
-        self._state = store.state()
-
-    @property
-    def revision(self) -> int:
-        return self._state.revision
-
-    def refresh(self) -> None:
-        self._state = self._store.state()
-
-    def release(self) -> None:
-        """Do nothing: a state stays as it is, whatever happens to its store."""
-
-    def get(self, key: Key) -> Object | None:
-        record = self._state.get(key)
-        return record.object if record is not None else None
-
-    def get_all(self, keys: Collection[Key]) -> LinkedObjects:
-        return [(key, obj) for key in keys if (obj := self.get(key)) is not None]
-
-    def list(self, resource: str, namespace: str | None = None) -> LinkedObjects:
-        return _with_keys(self._state.records(resource, namespace))
-
-    def linked(
-        self, link: str, value: str, resource: str | None = None, namespace: str | None = None
-    ) -> LinkedObjects:
-        return _with_keys(self._state.find(link, value, resource, namespace))
-
-    def linked_all(
-        self,
-        link: str,
-        values: Collection[str],
-        resource: str | None = None,
-        namespace: str | None = None,
-    ) -> LinkedObjects:
-        return [
-            entry for value in values for entry in self.linked(link, value, resource, namespace)
-        ]
-
-    def counts(self, link: str) -> Mapping[str, int]:
-        return self._state.counts(link)
-
-    def parts(
-        self,
-        paths: Sequence[str],
-        resource: str,
-        namespace: str | None = None,
-        link: str = "",
-        value: str = "",
-    ) -> LinkedObjects:
-        objects = (
-            self.linked(link, value, resource, namespace)
-            if link
-            else self.list(resource, namespace)
-        )
-        fields = [path.split(".") for path in paths]
-        return [
-            (
-                key,
-                partial_object(
-                    fields, ((obj.get(section) or {}).get(field) for section, field in fields)
-                ),
-            )
-            for key, obj in objects
-        ]
-
-    def keys(self, resource: str, limit: int | None = None) -> Keys:
-        return list(islice(self._state.keys(resource), limit))
-
-    def count(self, resource: str) -> int:
-        return self._state.count(resource)
-
-    def names(self, resource: str, namespace: str, prefix: str) -> Names:
-        return [
-            key.name
-            for key in self._state.keys(resource)
-            if key.namespace == namespace and key.name.startswith(prefix)
-        ]
-
-    def places(self) -> Places:
-        return [
-            (resource, namespace)
-            for resource, tables in self._state.tables.items()
-            for namespace in tables
-        ]
-
-
-def _with_keys(records: Iterable[ObjectRecord]) -> LinkedObjects:
-    return [(record.key, record.object) for record in records]

@@ -9,14 +9,19 @@ is.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import inf
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from kubepy.storage.errors import CompactedError
-from kubepy.storage.links import LinkEntries, Lookup, Values, link_values
+from kubepy.storage.indexes import (
+    FieldIndex,
+    IndexEntries,
+    Values,
+    index_values,
+    parts_of,
+)
 from kubepy.storage.model import (
     DELETED,
     LOG_LENGTH,
@@ -35,13 +40,16 @@ from kubepy.storage.timeline import NEVER, TimelineEntry, cut, is_overlong, long
 from kubepy.storage.transaction import StoredChange
 
 TimelineEntries = list[TimelineEntry]
+KeyedObjects = list[tuple[Key, Object]]
+Keys = list[Key]
+Places = list[tuple[str, str]]  # resources and namespaces
 
 
 class ObjectRecord:
     """An object as it is stored: its JSON, which is decoded when the object is first asked for.
     ``json`` None: it was deleted."""
 
-    __slots__ = ("_object", "expires", "json", "key", "links", "revision")
+    __slots__ = ("_object", "expires", "json", "key", "revision", "values")
 
     def __init__(
         self, key: Key, revision: int, json: str | None, expires: float | None = None
@@ -50,7 +58,7 @@ class ObjectRecord:
         self.revision = revision
         self.json = json
         self.expires = expires
-        self.links: Values = ()  # its entries in the state's LinkEntries
+        self.values: Values = ()  # its entries in the state's IndexEntries
         self._object: Object | None = None
 
     @property
@@ -83,16 +91,44 @@ class Source(Protocol):
     def records(self, resource: str, namespace: str) -> Records:
         """Return the objects of a resource in one namespace."""
 
-    def linked(
-        self, link: Lookup, value: str, resource: str | None, namespace: str | None
-    ) -> Iterable[ObjectRecord]:
-        """Return the objects that a link finds, in no order."""
+    def objects(self, resource: str, namespace: str | None) -> KeyedObjects:
+        """Return the objects of a resource (in one namespace, or None: everywhere), in key order,
+        without those whose files cannot be objects."""
 
-    def counts(self, link: Lookup) -> Mapping[str, int]:
-        """Return the values by which a link finds objects, each with the number of these."""
+    def objects_at(self, keys: Collection[Key]) -> KeyedObjects:
+        """Return the objects that are there at these keys, likewise."""
 
-    def names(self, resource: str) -> list[Key]:
-        """Return the keys of the objects of a resource."""
+    def found(
+        self,
+        index: FieldIndex,
+        values: Collection[str],
+        resource: str | None,
+        namespace: str | None,
+    ) -> KeyedObjects:
+        """Return the objects that an index finds by any of some values, likewise."""
+
+    def parts(
+        self,
+        paths: Sequence[str],
+        resource: str,
+        namespace: str | None,
+        index: FieldIndex | None,
+        value: str,
+    ) -> KeyedObjects:
+        """Return some fields of the objects of a resource (that an index finds), likewise."""
+
+    def counts(self, index: FieldIndex) -> Mapping[str, int]:
+        """Return the values by which an index finds objects, each with the number of these."""
+
+    def keys(self, resource: str, namespace: str | None = None, prefix: str = "") -> Keys:
+        """Return the keys of the objects of a resource (in one namespace, or None: everywhere)
+        whose names begin so, in key order."""
+
+    def count(self, resource: str) -> int:
+        """Return the number of objects of a resource, without reading them."""
+
+    def places(self) -> Places:
+        """Return the resources and namespaces in which there may be objects."""
 
     def has_objects(self, resource: str, namespace: str, now: float) -> bool:
         """Return whether a namespace has objects of a resource whose time is not over."""
@@ -112,6 +148,10 @@ class Source(Protocol):
 
     def meta_names(self) -> list[str]:
         """Return the names of all such values."""
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether nothing can be read any more; whoever tries gets a LostStateError."""
 
     def close(self) -> object:
         """Let go of that store; nothing can be read after that."""
@@ -158,13 +198,17 @@ class ObjectTable:
             return self._source.has_objects(*self._place, now)
         return any(record.is_alive(now) for record in self.records().values())
 
-    def names(self) -> Iterable[str] | None:
-        """Return the names of all objects, None where they are still with the source."""
-        return None if self._merged is None else [name for name, _ in self._merged.items()]
+    @property
+    def is_read(self) -> bool:
+        """Whether the source is not needed any more."""
+        return self._merged is not None
 
-    def size(self) -> int | None:
-        """Return the number of objects, None where some are still with the source."""
-        return None if self._merged is None else len(self._merged)
+    def is_as_in_source(self, name: str, obj: Object) -> bool:
+        """Return whether an object of the source was not changed since."""
+        record = self._changed.get(name)
+        if record is None:
+            return self._source is not None
+        return bool(obj["metadata"]["resourceVersion"] == str(record.revision))
 
     def changes(self) -> Iterable[tuple[str, ObjectRecord]]:
         """Yield what was changed over the source, by name; a record without JSON is of a deleted
@@ -189,6 +233,33 @@ class ObjectTable:
 Tables = Mapping[str, Mapping[str, ObjectTable]]  # by resource and namespace
 
 
+class SourceTables(Mapping[str, Mapping[str, ObjectTable]]):
+    """The tables of a source, which is asked for its places when the first of them is needed."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._tables: dict[str, dict[str, ObjectTable]] | None = None
+
+    def _read(self) -> Tables:
+        if self._tables is None:
+            tables: dict[str, dict[str, ObjectTable]] = {}
+            for place in self._source.places():
+                resource, namespace = place
+                table = ObjectTable(source=self._source, place=place)
+                tables.setdefault(resource, {})[namespace] = table
+            self._tables = tables
+        return self._tables
+
+    def __getitem__(self, resource: str) -> Mapping[str, ObjectTable]:
+        return self._read()[resource]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._read())
+
+    def __len__(self) -> int:
+        return len(self._read())
+
+
 class State(NamedTuple):
     """All that a store holds at one revision. Nothing in it is ever changed.
 
@@ -200,8 +271,9 @@ class State(NamedTuple):
     :ivar timeline: the entries of the timeline by the revisions of their writes, without those of
         the source.
     :ivar forgotten: the revision of the newest entry that was removed from the timeline.
-    :ivar links: what objects are looked up by.
-    :ivar linked: the entries of the objects, without those that are as the source has them.
+    :ivar indexes: what objects are found by.
+    :ivar index_entries: the entries of the objects, without those that are as the source has them.
+    :ivar is_borrowed: the source is that of another state, which closes it.
     """
 
     settings: Object
@@ -214,8 +286,11 @@ class State(NamedTuple):
     source: Source | None = None
     timeline: SortedMap[int, TimelineEntry] = SortedMap()
     forgotten: int = 0
-    links: tuple[Lookup, ...] = ()
-    linked: LinkEntries = LinkEntries()
+    indexes: tuple[FieldIndex, ...] = ()
+    index_entries: IndexEntries = IndexEntries()
+    is_borrowed: bool = False
+
+    # --- objects with their JSON
 
     def get(self, key: Key) -> ObjectRecord | None:
         table = self.tables.get(key.resource, {}).get(key.namespace)
@@ -238,72 +313,115 @@ class State(NamedTuple):
             if any(table.has_objects(now) for table in tables.values())
         )
 
-    def close(self) -> None:
-        """Let go of what the state lies over: neither it nor a state that goes on from it can be
-        read any more."""
-        if self.source is not None:
-            self.source.close()
+    # --- objects for whoever follows the change log
 
-    def keys(self, resource: str) -> Iterator[Key]:
-        """Yield the keys of the objects of a resource, in key order."""
-        tables = self.tables.get(resource, {})
-        by_namespace: dict[str, list[str]] = {}
-        if self.source is not None and any(table.names() is None for table in tables.values()):
-            for key in self.source.names(resource):
-                by_namespace.setdefault(key.namespace, []).append(key.name)
-        for namespace in sorted(tables):
-            names = tables[namespace].names()
-            if names is None:
-                changes = dict(tables[namespace].changes())
-                present = {*by_namespace.get(namespace, ()), *changes}
-                names = [
-                    name
-                    for name in sorted(present)
-                    if name not in changes or changes[name].json is not None
-                ]
-            yield from (Key(resource, namespace, name) for name in names)
+    def objects(self, resource: str, namespace: str | None = None) -> KeyedObjects:
+        """Return the objects of a resource (in one namespace, or None: everywhere), in key
+        order."""
+        if (source := self._whole_source()) is not None:
+            return source.objects(resource, namespace)
+        return _with_keys(self.records(resource, namespace))
+
+    def objects_at(self, keys: Collection[Key]) -> KeyedObjects:
+        """Return the objects that are there at these keys."""
+        if (source := self._whole_source()) is not None:
+            return source.objects_at(keys)
+        return _with_keys(record for key in keys if (record := self.get(key)) is not None)
+
+    def found(
+        self,
+        index: str,
+        values: Collection[str],
+        resource: str | None = None,
+        namespace: str | None = None,
+    ) -> KeyedObjects:
+        """Return the objects that an index finds by any of some values (of one resource, in one
+        namespace), in key order."""
+        if (source := self._whole_source()) is not None:
+            return source.found(self._index(index), values, resource, namespace)
+        found: dict[Key, Object] = {}
+        for value in values:
+            for key in self.index_entries.keys(index, value, resource, namespace):
+                if (record := self.get(key)) is not None:
+                    found[key] = record.object
+        if self.source is not None:
+            for key, obj in self.source.found(self._index(index), values, resource, namespace):
+                if self.tables[key.resource][key.namespace].is_as_in_source(key.name, obj):
+                    found[key] = obj
+        return sorted(found.items())
+
+    def parts(
+        self,
+        paths: Sequence[str],
+        resource: str,
+        namespace: str | None = None,
+        index: str = "",
+        value: str = "",
+    ) -> KeyedObjects:
+        """Return only some fields of the objects of a resource (that an index finds), in key order
+        (:func:`~kubepy.storage.indexes.parts_of`)."""
+        if (source := self._whole_source()) is not None:
+            used = self._index(index) if index else None
+            return source.parts(paths, resource, namespace, used, value)
+        if index:
+            return parts_of(self.found(index, [value], resource, namespace), paths)
+        return parts_of(self.objects(resource, namespace), paths)
+
+    def counts(self, index: str) -> Mapping[str, int]:
+        """Return the values of an index, each with the number of objects that have it, at most."""
+        counts = self.index_entries.counts(index)
+        if self.source is not None:  # also objects that are others now, or gone
+            counts.update(self.source.counts(self._index(index)))
+        return counts
+
+    def keys(self, resource: str, namespace: str | None = None, prefix: str = "") -> Keys:
+        """Return the keys of the objects of a resource (in one namespace, or None: everywhere)
+        whose names begin so, in key order."""
+        if (source := self._whole_source()) is not None:
+            return source.keys(resource, namespace, prefix)
+        keys: Keys = []
+        unread: dict[str, set[str]] = {}  # by namespace: the names that the source does not tell
+        for place, table in self.tables.get(resource, {}).items():
+            changes = dict(table.records().items() if table.is_read else table.changes())
+            keys += [Key(resource, place, name) for name in changes if changes[name].json]
+            if not table.is_read:
+                unread[place] = set(changes)
+        if unread and self.source is not None:
+            for key in self.source.keys(resource, namespace, prefix):
+                if key.name not in unread.get(key.namespace, (key.name,)):
+                    keys.append(key)
+        keys = [key for key in keys if namespace is None or key.namespace == namespace]
+        return sorted(key for key in keys if key.name.startswith(prefix))
 
     def count(self, resource: str) -> int:
         """Return the number of objects of a resource."""
-        sizes = [table.size() for table in self.tables.get(resource, {}).values()]
-        if None in sizes:  # the source knows
-            return sum(1 for _ in self.keys(resource))
-        return sum(size for size in sizes if size is not None)
+        if (source := self._whole_source()) is not None:
+            return source.count(resource)
+        if self.source is not None:
+            return len(self.keys(resource))
+        return sum(len(table.records()) for table in self.tables.get(resource, {}).values())
 
-    def find(
-        self, name: str, value: str, resource: str | None = None, namespace: str | None = None
-    ) -> list[ObjectRecord]:
-        """Return the objects that a link finds by a value (of one resource, in one namespace), in
-        key order."""
-        found = [
-            record
-            for key in self.linked.keys(name, value, resource, namespace)
-            if (record := self.get(key)) is not None
-        ]
-        if self.source is None:
-            return found
-        link = next(link for link in self.links if link.name == name)
-        older = (
-            record
-            for record in self.source.linked(link, value, resource, namespace)
-            if (present := self.get(record.key)) is not None and present.revision == record.revision
-        )
-        return sorted([*found, *older], key=lambda record: record.key)
+    def places(self) -> Places:
+        """Return the resources and namespaces in which there may be objects, in no order."""
+        return [(resource, name) for resource, tables in self.tables.items() for name in tables]
 
-    def counts(self, name: str) -> Counter[str]:
-        """Return the values of a link, each with the number of objects that have it, at most."""
-        counts = self.linked.counts(name)
-        if self.source is not None:  # also objects that are others now, or gone
-            counts.update(
-                self.source.counts(next(link for link in self.links if link.name == name))
-            )
-        return counts
+    def _whole_source(self) -> Source | None:
+        """Return the source where it has all objects as they are, and this state is its only
+        reader."""
+        if self.is_borrowed or self.source is None or self.source.revision != self.revision:
+            return None
+        return self.source
 
-    def with_links(self, links: Sequence[Lookup]) -> State:
-        """Return the state in which objects are looked up by these links."""
-        if self.links == tuple(links):
+    # --- indexes
+
+    def _index(self, name: str) -> FieldIndex:
+        return next(index for index in self.indexes if index.name == name)
+
+    def with_indexes(self, indexes: Sequence[FieldIndex]) -> State:
+        """Return the state in which objects are found by these indexes."""
+        if self.indexes == tuple(indexes):
             return self
-        state = self._replace(links=tuple(links), linked=LinkEntries())
+        state = self._replace(indexes=tuple(indexes), index_entries=IndexEntries())
         records = [
             record
             for tables in self.tables.values()
@@ -311,24 +429,25 @@ class State(NamedTuple):
             for _, record in table.changes()
         ]
         return state._replace(
-            linked=state._link(
+            index_entries=state._entered(
                 (record, None, None) for record in records if record.json is not None
             )
         )
 
-    def _link(
+    def _entered(
         self, changes: Iterable[tuple[ObjectRecord, Object | None, ObjectRecord | None]]
-    ) -> LinkEntries:
+    ) -> IndexEntries:
         """Return the entries after changes: the new record, its object if that is known, and the
         record before."""
         values: dict[Key, tuple[Values, Values]] = {}
         for record, obj, before in changes:
             if record.json is not None:
-                record.links = link_values(
-                    self.links, record.key, record.object if obj is None else obj, record.json
-                )
-            values[record.key] = before.links if before is not None else (), record.links
-        return self.linked.changed(values)
+                present = record.object if obj is None else obj
+                record.values = index_values(self.indexes, record.key, present)
+            values[record.key] = before.values if before is not None else (), record.values
+        return self.index_entries.changed(values)
+
+    # --- the change log
 
     def entries(self, since: int) -> list[LogEntry]:
         """Return the entries of the change log after a revision, oldest first. Raises
@@ -358,6 +477,8 @@ class State(NamedTuple):
                 )
                 changes.append(change)
         return ChangesSince(self.revision, changes)
+
+    # --- small values, and the timeline
 
     def meta_value(self, name: str) -> str | None:
         if name in self.meta or self.source is None:
@@ -417,6 +538,18 @@ class State(NamedTuple):
             forgotten=present[-len(kept) - 1].revision,
         )
 
+    # --- from state to state
+
+    def close(self) -> None:
+        """Let go of what the state lies over: neither it nor a state that goes on from it can be
+        read any more."""
+        if self.source is not None and not self.is_borrowed:
+            self.source.close()
+
+    def is_lost(self) -> bool:
+        """Return whether the state cannot be read any more."""
+        return self.source is not None and self.source.is_lost
+
     def changed(
         self,
         changes: Iterable[StoredChange[ObjectRecord]],
@@ -428,11 +561,11 @@ class State(NamedTuple):
         already."""
         places: dict[tuple[str, str], list[ObjectRecord]] = {}
         expiring: list[tuple[tuple[float, Key], bool | None]] = []
-        linked: list[tuple[ObjectRecord, Object | None, ObjectRecord | None]] = []
+        entered: list[tuple[ObjectRecord, Object | None, ObjectRecord | None]] = []
         for key, before, text, changed_at, expires, _ in changes:
             record = ObjectRecord(key, changed_at, text, expires)
             places.setdefault((key.resource, key.namespace), []).append(record)
-            linked.append((record, objects.get(key), before))
+            entered.append((record, objects.get(key), before))
             if before is not None and before.expires is not None:
                 expiring.append(((before.expires, key), None))
             if expires is not None and text is not None:
@@ -449,7 +582,7 @@ class State(NamedTuple):
         after = self._replace(
             revision=revision,
             tables=tables,
-            linked=self._link(linked) if self.links else self.linked,
+            index_entries=self._entered(entered) if self.indexes else self.index_entries,
             log=self.log.changed((entry.revision, entry) for entry in log),
             expiring=self.all_expiring().changed(expiring) if expiring else self.expiring,
         )
@@ -457,3 +590,7 @@ class State(NamedTuple):
             return after
         compacted = revision - LOG_LENGTH
         return after._replace(compacted=compacted, log=SortedMap(after.log.after(compacted)))
+
+
+def _with_keys(records: Iterable[ObjectRecord]) -> KeyedObjects:
+    return [(record.key, record.object) for record in records]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from kubepy.storage.links import NewLinks, RecordedView
+from kubepy.storage.indexes import NewIndexes
 from kubepy.storage.model import (
     ChangesSince,
     CommittedChanges,
@@ -55,10 +55,10 @@ class Store(Reads, Protocol):
         self,
         now: Callable[[], float],
         new_recorder: NewRecorder | None = None,
-        links: NewLinks = tuple,
+        indexes: NewIndexes = tuple,
     ) -> None:
         """Take the cluster's time in seconds since the epoch, a function for its timeline, and what
-        objects are looked up by. Without a cluster, a store has the system's time and no
+        objects are found by. Without a cluster, a store has the system's time and no
         timeline."""
 
     def stream(self, resource: str, namespace: str | None = None) -> ObjectStream:
@@ -80,11 +80,8 @@ class Store(Reads, Protocol):
 
     def state(self) -> State:
         """Return everything at the newest revision, from which :meth:`changes` goes on. It costs
-        little: objects are shared, or read when they are asked for."""
-
-    def view(self) -> RecordedView:
-        """Return a view of everything, which goes on from revision to revision. It sees nothing
-        before its ``refresh``."""
+        little: objects are shared, or read when they are asked for. Whoever gets a state closes it;
+        it may be lost as soon as the store is closed."""
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         """Run a block whose writes are committed at its end; an exception in the block changes

@@ -31,6 +31,7 @@ from kubepy.runtime.checkpoint import (
 )
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Informers, Key, WatchEvent
 from kubepy.storage import ConflictError
+from kubepy.storage.view import RecordedView
 from tests.controllers.conftest import Lab
 
 CONFIG_MAPS = "configmaps"
@@ -88,7 +89,7 @@ class Toy:
             context.informers,
             lab.cluster.clock,
             [self.copier],
-            source=ListWatch(store.view()),
+            source=ListWatch(RecordedView(store)),
             checkpoints=checkpoints,
         )
 

@@ -13,6 +13,7 @@ from kubepy.controllers.resourcequota import ResourceQuotaController
 from kubepy.controlplane.manager import ListWatch, Manager
 from kubepy.controlplane.open import open_cluster
 from kubepy.runtime.reconcile import Context, Informers
+from kubepy.storage.view import RecordedView
 from tests.stores import disagreements
 
 Object = dict[str, Any]
@@ -35,7 +36,9 @@ def test_quota_counts_what_is_there_and_forgets_what_has_gone(tmp_path: Path) ->
     cluster = open_cluster(tmp_path / "state", create=True)
     client, informers = cluster.client, Informers()
     own = [ResourceQuotaController(Context(client, informers, cluster.clock, cluster.scheme))]
-    manager = Manager(client, informers, cluster.clock, own, source=ListWatch(cluster.store.view()))
+    manager = Manager(
+        client, informers, cluster.clock, own, source=ListWatch(RecordedView(cluster.store))
+    )
 
     def used() -> Object:
         assert manager.run_until_settled().failures == []
@@ -81,7 +84,9 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
     own = [ResourceQuotaController(Context(client, informers, cluster.clock, cluster.scheme))]
     yield Lab(
         cluster,
-        Manager(client, informers, cluster.clock, own, source=ListWatch(cluster.store.view())),
+        Manager(
+            client, informers, cluster.clock, own, source=ListWatch(RecordedView(cluster.store))
+        ),
     )
     cluster.close()
 

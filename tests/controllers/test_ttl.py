@@ -9,6 +9,7 @@ from kubepy.controllers.ttl import ANNOTATION, TTLController, ttl_seconds
 from kubepy.controlplane.manager import ListWatch, Manager
 from kubepy.controlplane.open import open_cluster
 from kubepy.runtime.reconcile import Context, Informers
+from kubepy.storage.view import RecordedView
 from tests.stores import disagreements
 
 
@@ -22,7 +23,7 @@ def test_ttl_annotation_is_set_on_every_node(tmp_path: Path) -> None:
     informers = Informers()
     own = [TTLController(Context(cluster.client, informers, cluster.clock))]
     manager = Manager(
-        cluster.client, informers, cluster.clock, own, source=ListWatch(cluster.store.view())
+        cluster.client, informers, cluster.clock, own, source=ListWatch(RecordedView(cluster.store))
     )
     for name in ("a", "b"):
         meta = {"name": name, "annotations": {"note": name}}

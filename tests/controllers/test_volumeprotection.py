@@ -12,6 +12,7 @@ from kubepy.controllers.volumeprotection import PVCProtectionController
 from kubepy.controlplane.manager import ListWatch, Manager
 from kubepy.controlplane.open import open_cluster
 from kubepy.runtime.reconcile import Context, Informers
+from kubepy.storage.view import RecordedView
 from tests.stores import disagreements
 
 
@@ -21,7 +22,7 @@ class Run:
         self.client = self.cluster.client
         informers = Informers()
         own = [PVCProtectionController(Context(self.client, informers, self.cluster.clock))]
-        source = ListWatch(self.cluster.store.view())
+        source = ListWatch(RecordedView(self.cluster.store))
         self.manager = Manager(self.client, informers, self.cluster.clock, own, source=source)
 
     def settle(self) -> None:

@@ -21,6 +21,7 @@ from kubepy.controlplane.manager import CheckpointStore, ListWatch, Manager
 from kubepy.runtime.checkpoint import identity, load, save
 from kubepy.runtime.reconcile import Context, Handler, Informers, Key, Reconciler
 from kubepy.runtime.workqueue import WorkQueue
+from kubepy.storage.view import RecordedView
 from tests.controllers.conftest import Lab
 
 SEEN = (
@@ -223,7 +224,7 @@ class WatchedLab(Lab):
             informers,
             cluster.clock,
             made,
-            source=ListWatch(store.view()),
+            source=ListWatch(RecordedView(store)),
             checkpoints=checkpoints,
         )
         with suppress(Crash):

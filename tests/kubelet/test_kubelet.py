@@ -15,6 +15,7 @@ from kubepy.controlplane.manager import ListWatch, Manager
 from kubepy.controlplane.open import open_cluster
 from kubepy.kubelet import Kubelet
 from kubepy.runtime.reconcile import Context, Informers
+from kubepy.storage.view import RecordedView
 from tests.stores import disagreements
 
 Object = dict[str, Any]
@@ -29,7 +30,7 @@ class Run:
         informers = Informers()
         context = Context(self.client, informers, self.cluster.clock)
         own = [Kubelet(context)]
-        source = ListWatch(self.cluster.store.view())
+        source = ListWatch(RecordedView(self.cluster.store))
         self.manager = Manager(self.client, informers, self.cluster.clock, own, source=source)
 
     def settle(self) -> None:

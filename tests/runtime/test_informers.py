@@ -14,7 +14,7 @@ from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane.open import make_cluster
 from kubepy.runtime.informers import PODS, Index, Informers, Query, owned_by
 from kubepy.storage import Key
-from kubepy.storage.links import RecordedView
+from kubepy.storage.view import RecordedView
 
 Object = dict[str, Any]
 UIDS, NODES, NAMES = ("a", "b", "c"), ("n1", "n2"), [f"pod-{number}" for number in range(8)]
@@ -43,7 +43,7 @@ class Pair:
 
     def __init__(self, cluster: LocalCluster) -> None:
         self.store = cluster.store
-        self.view: RecordedView = self.store.view()
+        self.view: RecordedView = RecordedView(self.store)
         self.view.refresh()
         self.lazy, self.full = Informers(), Informers()
         self.owned: list[Index[Any, None]] = []
@@ -79,7 +79,7 @@ class Pair:
                 )
             )
         self.lazy.follow(self.view, lambda resource: True)
-        for key, obj in self.view.list(PODS):
+        for key, obj in self.view.read(lambda state: state.objects(PODS)):
             self.full.observe(WatchEvent(key, None, obj))
 
     def write(self, draw: random.Random) -> list[WatchEvent]:
@@ -178,7 +178,7 @@ def test_informers_read_only_what_they_are_asked_for() -> None:
                 "spec": {"nodeName": node},
             }
             transaction.create(Key(PODS, "default", name), pod)
-    view, informers = cluster.store.view(), Informers()
+    view, informers = RecordedView(cluster.store), Informers()
     view.refresh()
     informers.follow(view, lambda resource: resource == PODS)
     assert [key.name for key in informers.pods_on("n1")] == ["a", "b"]
@@ -198,7 +198,7 @@ def test_informers_that_know_all_objects_look_none_up() -> None:
                 "spec": {"nodeName": name},
             }
             transaction.create(Key(PODS, "default", name), pod)
-    view, informers = cluster.store.view(), Informers()
+    view, informers = RecordedView(cluster.store), Informers()
     view.refresh()
     informers.follow(view, lambda resource: resource == PODS)
     for name in names:

@@ -14,6 +14,7 @@ from kubepy.controlplane.open import make_cluster, open_cluster
 from kubepy.kubelet import Kubelet
 from kubepy.runtime.reconcile import Context, Informers
 from kubepy.scheduler import Scheduler
+from kubepy.storage.view import RecordedView
 from tests.stores import disagreements
 
 from .objects import node, pod
@@ -43,7 +44,7 @@ class Run:
             informers,
             self.cluster.clock,
             [Kubelet(context), Scheduler(context)],
-            source=ListWatch(store.view()),
+            source=ListWatch(RecordedView(store)),
             checkpoints=kept,
         )
 

@@ -33,6 +33,7 @@ from kubepy.runtime.checkpoint import CHECKPOINT, MEMORIES, identity, load, save
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Informers, Key, WatchEvent
 from kubepy.storage import ConflictError
 from kubepy.storage.folder.store import FolderStore
+from kubepy.storage.view import RecordedView
 from kubepy.storage.yaml import dump, load_all
 from tests.stores import fork_of
 
@@ -424,7 +425,7 @@ class Process:
             self.informers,
             cluster.clock,
             [*new_reconcilers(context, among=NAMES), self.mirror],
-            source=ListWatch(cluster.store.view(), cluster.scheme.is_served),
+            source=ListWatch(RecordedView(cluster.store), cluster.scheme.is_served),
             checkpoints=checkpoints,
         )
 
@@ -638,7 +639,7 @@ class History:
             context.informers,
             fork.clock,
             new_reconcilers(context),
-            source=ListWatch(fork.store.view(), fork.scheme.is_served),
+            source=ListWatch(RecordedView(fork.store), fork.scheme.is_served),
         )
         manager.run_until_settled()
         for change in fork.store.changes(before.revision).changes:

@@ -15,11 +15,11 @@ versions, the journal, the change log, events) and is made again from the files 
     outside_edits  the edits of other programs, recorded as revisions
     reader         rows at one revision, corrected by the files that differ from them
     database       the tables of the index and their queries
-    linksql        what objects are looked up by, as SQLite computes it
+    indexsql       the functions of indexes that SQLite can compute
     index          the index opened, rebuilt, or copied into memory
     access         folder and index of one process: opened, locked, brought up to date, rebuilt when damaged
     settings       ``kubepy.yaml``, and its changes as parts of commits
-    snapshot       the index at one revision, for a fork in memory
+    snapshot       the index at one revision, for states
     copying        a new state folder: a copy of another, or what another store holds
     locks          locks that die with their process
     fsck           everything in which files and index disagree, and its repair

@@ -49,7 +49,7 @@ with lazy_imports():
 if TYPE_CHECKING:
     from kubepy.storage.folder.outside_edits import OutsideEdits
     from kubepy.storage.folder.watching import FolderWatch
-    from kubepy.storage.links import NewLinks
+    from kubepy.storage.indexes import NewIndexes
     from kubepy.storage.timeline import NewRecorder, TimelineRecorder
 
 T = TypeVar("T")
@@ -119,11 +119,10 @@ class Access:
         self,
         now: Callable[[], float],
         new_recorder: NewRecorder | None = None,
-        links: NewLinks = tuple,
+        indexes: NewIndexes = tuple,
     ) -> None:
-        """Take the cluster's time, a function for its timeline, and what objects are looked up
-        by."""
-        self.links = links
+        """Take the cluster's time, a function for its timeline, and what objects are found by."""
+        self.indexes = indexes
         self.now = now
         self.recorder: Callable[[], TimelineRecorder | None] = new_recorder or (lambda: None)
         self.examiner = Examiner(self.folder, self._admit, self._removal, now)

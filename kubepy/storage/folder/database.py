@@ -34,10 +34,10 @@ from kubepy.storage.model import Key, LogEntry, Problem
 
 with lazy_imports():
     from kubepy.storage import timeline
-    from kubepy.storage.folder import linksql
+    from kubepy.storage.folder import indexsql
 
 if TYPE_CHECKING:
-    from kubepy.storage.links import Lookup
+    from kubepy.storage.indexes import FieldIndex
     from kubepy.storage.timeline import TimelineEntry
 
 DURABLE = 0
@@ -316,7 +316,8 @@ class Database:
             self.connection.close()
             raise
         self.identity = None if self.in_memory else identity(path)
-        self._links: set[str] | None = None  # the names of those that have an index
+        self._indexes: set[str] = set()  # the names of those that were there at the last look
+        self._has_made_indexes = False
 
     def create(self, revision: int = 0) -> None:
         """Make the tables. ``revision``: the newest one of those that cannot be told any more."""
@@ -325,13 +326,6 @@ class Database:
             f"{revision}; "
             f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
         )
-
-    def snapshot_copy(self) -> Database:
-        """Return a connection that sees the present state for ever, and that any thread may use."""
-        copy = self.new_connection()
-        copy.connection.execute("BEGIN")
-        copy.counter("revision")  # the snapshot is that of the first read
-        return copy
 
     def new_connection(self) -> Database:
         """Return another connection, which any thread may use; to an index in memory it is a
@@ -459,64 +453,86 @@ class Database:
         )
         return [(Key(*key), revision) for *key, revision in selected]
 
-    def make_links(self, links: Iterable[Lookup]) -> None:
-        """Make the indexes of links that are missing, from the rows, and that of racy rows."""
+    def make_indexes(self, indexes: Iterable[FieldIndex]) -> None:
+        """Make the missing ones of those that SQLite can compute, from the rows, and that of racy
+        rows, unless another process writes now."""
+        if self._has_made_indexes:
+            return
         present = self._index_names()
+        statements = []
         if "racy" not in present:  # made by an earlier version
-            self.connection.execute(
+            statements.append(
                 "CREATE INDEX IF NOT EXISTS racy ON objects (resource, namespace) WHERE racy > 0"
             )
-        if missing := [link for link in links if f"link_{link.name}" not in present]:
-            with self.write(durable=False):
-                for link in missing:
-                    columns = f"{linksql.expression_of(link)}, resource, namespace, name"
-                    self.connection.execute(
-                        f"CREATE INDEX IF NOT EXISTS link_{link.name} ON objects "
-                        f"({columns}) WHERE {linksql.condition_of(link)}"
-                    )
+        for index in indexes:
+            expression = indexsql.expression_of(index)
+            if expression and f"link_{index.name}" not in present:
+                statements.append(
+                    f"CREATE INDEX IF NOT EXISTS link_{index.name} ON objects "
+                    f"({expression}, resource, namespace, name) "
+                    f"WHERE {indexsql.condition_of(index)}"
+                )
 
-    def has_index(self, link: Lookup) -> bool:
-        """Return whether a link has its index."""
-        if self._links is None or link.name not in self._links:
-            self._links = {name.removeprefix("link_") for name in self._index_names()}
-        return link.name in self._links
+        def make() -> None:
+            for statement in statements:
+                self.connection.execute(statement)
+            self._has_made_indexes = True
 
-    def linked(
+        if statements and self.in_memory:
+            make()
+        elif statements:
+            self.try_to_write(make)
+        else:
+            self._has_made_indexes = True
+
+    def has_index(self, index: FieldIndex) -> bool:
+        """Return whether SQLite has an index of the rows."""
+        name = f"link_{index.name}"
+        if name not in self._indexes:
+            self._indexes = self._index_names()
+        return name in self._indexes
+
+    def found(
         self,
-        link: Lookup,
+        index: FieldIndex,
         values: Collection[str],
         resource: str | None = None,
         namespace: str | None = None,
     ) -> list[Row]:
-        """Return the live rows that a link finds by any of some values (of one resource, in one
-        namespace), in key order; without its index all rows are looked at. Raises DamagedError."""
-        return self._select(*self._linked_rows(link, values, resource, namespace)) if values else []
+        """Return the live rows that an index finds by any of some values (of one resource, in one
+        namespace), in key order. Raises DamagedError."""
+        if not values:
+            return []
+        return self._select(*self._found_rows(index, values, resource, namespace))
 
-    def _linked_rows(
-        self, link: Lookup, values: Collection[str], resource: str | None, namespace: str | None
+    def _found_rows(
+        self,
+        index: FieldIndex,
+        values: Collection[str],
+        resource: str | None,
+        namespace: str | None,
     ) -> tuple[str, tuple[str, ...], str]:
-        """Return the condition of the rows that a link finds, its values, and the table."""
+        """Return the condition of the rows that an index finds, its values, and the table."""
         chosen, place = _place(resource, namespace)
         marks = ", ".join("?" * len(values))
-        is_found = f"{linksql.expression_of(link)} IN ({marks}) AND {linksql.condition_of(link)}"
-        return f"{is_found} AND {chosen}", (*values, *place), self._linked_table(link)
-
-    def _linked_table(self, link: Lookup) -> str:
-        return f"objects INDEXED BY link_{link.name}" if self.has_index(link) else "objects"
+        is_found = (
+            f"{indexsql.expression_of(index)} IN ({marks}) AND {indexsql.condition_of(index)}"
+        )
+        return f"{is_found} AND {chosen}", (*values, *place), _indexed_by(index)
 
     def parts(
         self,
         paths: Iterable[str],
         resource: str,
         namespace: str | None,
-        link: Lookup | None,
+        index: FieldIndex | None,
         value: str,
     ) -> list[tuple[Row, str]]:
-        """Return the live rows of a resource (that a link finds) in key order, each with the JSON
+        """Return the live rows of a resource (that an index finds) in key order, each with the JSON
         of a list of the values at some paths. Raises DamagedError."""
         where, values, table = (
-            self._linked_rows(link, [value], resource, namespace)
-            if link
+            self._found_rows(index, [value], resource, namespace)
+            if index
             else (*_place(resource, namespace), "objects")
         )
         places = ", ".join(
@@ -532,20 +548,12 @@ class Database:
             )
         ]
 
-    def link_values(self, link: Lookup) -> list[tuple[Key, str]]:
-        """Return the keys of all live rows that a link finds, with their values, in no order."""
-        selected = self.connection.execute(
-            f"SELECT {linksql.expression_of(link)}, resource, namespace, name FROM objects WHERE "
-            f"{linksql.condition_of(link)}"
-        )
-        return [(Key(*key), value) for value, *key in selected]
-
-    def link_counts(self, link: Lookup) -> dict[str, int]:
-        """Return the values by which a link finds live rows, each with the number of these."""
+    def index_counts(self, index: FieldIndex) -> dict[str, int]:
+        """Return the values by which an index finds live rows, each with the number of these."""
         return dict(
             self.connection.execute(
-                f"SELECT {linksql.expression_of(link)}, count(*) "
-                f"FROM {self._linked_table(link)} WHERE {linksql.condition_of(link)} GROUP BY 1"
+                f"SELECT {indexsql.expression_of(index)}, count(*) "
+                f"FROM {_indexed_by(index)} WHERE {indexsql.condition_of(index)} GROUP BY 1"
             )
         )
 
@@ -557,12 +565,15 @@ class Database:
             )
         }
 
-    def keys(self, resource: str, limit: int | None = None) -> list[Key]:
-        """Return the keys of the live rows of a resource, at most so many, in key order."""
+    def keys(self, resource: str, namespace: str | None = None, prefix: str = "") -> list[Key]:
+        """Return the keys of the live rows of a resource (in one namespace) whose names begin so,
+        in key order."""
+        chosen, place = _place(resource, namespace)
+        end = f"{prefix[:-1]}{chr(ord(prefix[-1]) + 1)}" if prefix else chr(0x10FFFF)
         selected = self.connection.execute(
-            "SELECT resource, namespace, name FROM objects WHERE resource = ? AND json IS NOT NULL "
-            "ORDER BY resource, namespace, name LIMIT ?",
-            (resource, -1 if limit is None else limit),
+            f"SELECT resource, namespace, name FROM objects WHERE {chosen} AND name >= ? AND name "
+            "< ? AND json IS NOT NULL ORDER BY resource, namespace, name",
+            (*place, prefix, end),
         )
         return list(map(Key._make, selected))
 
@@ -575,18 +586,6 @@ class Database:
             (resource,),
         ).fetchone()
         return int(count)
-
-    def names_from(self, resource: str, namespace: str, prefix: str) -> list[str]:
-        """Return the names of the live rows of a resource in a namespace that begin so, in
-        order."""
-        end = f"{prefix[:-1]}{chr(ord(prefix[-1]) + 1)}" if prefix else chr(0x10FFFF)
-        selected = self.connection.execute(
-            "SELECT name FROM objects WHERE resource = ? AND namespace = ? AND name >= ? AND name "
-            "< ? "
-            "AND json IS NOT NULL ORDER BY resource, namespace, name",
-            (resource, namespace, prefix, end),
-        )
-        return [name for (name,) in selected]
 
     def expired(self, now: float, after: tuple[float, Key], limit: int) -> list[tuple[float, Key]]:
         """Return the times and keys of the first rows, after one, whose time is over, in the order
@@ -983,6 +982,10 @@ def _place(resource: str | None, namespace: str | None) -> tuple[str, tuple[str,
     columns = {"resource": resource, "namespace": namespace}
     values = {column: value for column, value in columns.items() if value is not None}
     return " AND ".join(f"{column} = ?" for column in values) or "TRUE", tuple(values.values())
+
+
+def _indexed_by(index: FieldIndex) -> str:
+    return f"objects INDEXED BY link_{index.name}"
 
 
 def identity(path: str) -> tuple[int, int] | None:

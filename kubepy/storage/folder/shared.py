@@ -14,7 +14,7 @@ from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.model import Admit, Removal
 
 if TYPE_CHECKING:
-    from kubepy.storage.links import NewLinks
+    from kubepy.storage.indexes import NewIndexes
     from kubepy.storage.timeline import NewRecorder
 
 
@@ -53,7 +53,7 @@ class SharedFolderStore(FolderStore):
         self._patience = lock_timeout
         self._enter({})  # what the next line sets
         super().__init__(folder, volatile=volatile, lock_timeout=lock_timeout)
-        self._views = snapshot.Views()
+        self._taken = snapshot.Snapshots(self._decoder)
 
     def own_state(self) -> dict[str, Any]:
         """Return the attributes that the running thread has for itself."""
@@ -86,9 +86,9 @@ class SharedFolderStore(FolderStore):
         self,
         now: Callable[[], float],
         new_recorder: NewRecorder | None = None,
-        links: NewLinks = tuple,
+        indexes: NewIndexes = tuple,
     ) -> None:
-        self._on_open.append(lambda access: access.connect(now, new_recorder, links))
+        self._on_open.append(lambda access: access.connect(now, new_recorder, indexes))
         self._on_open[-1](self._access)
 
     def admit_edits(self, admit: Admit, removal: Removal) -> None:
@@ -109,8 +109,7 @@ class SharedFolderStore(FolderStore):
                     state["_access"].sync()
                     gitindex.compare_by_content(self.folder)
         finally:
-            for view in self._views or ():
-                view.close()
+            self._snapshots().close()
             for state in states:
                 state["_access"].close()
                 state["_access"].stop_watching()

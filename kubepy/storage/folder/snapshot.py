@@ -1,5 +1,5 @@
-"""A snapshot of a state folder, which a fork in memory lies over: the index as it is now, read when
-it is asked for.
+"""A snapshot of a state folder, which a state lies over: the index as it is now, read when it is
+asked for.
 
 The snapshot is a read transaction on a connection of its own, so taking it costs no more than
 looking for edits of the files, and it stays as it is while others write, and after the index has
@@ -18,62 +18,84 @@ from math import inf
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakSet, finalize
 
-from kubepy.storage.errors import FolderError
+from kubepy.storage.errors import LostStateError
 from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.database import DamagedError, Database, Row
 from kubepy.storage.folder.manifest import DECODED_TOGETHER, Decoder
 from kubepy.storage.folder.paths import path_of
 from kubepy.storage.folder.reader import MAX_COMPARISONS, FolderView, Reader
 from kubepy.storage.folder.settings import with_recorded_changes
-from kubepy.storage.links import partial_object
+from kubepy.storage.indexes import partial_object, parts_of
 from kubepy.storage.model import ADDED, DELETED, MODIFIED, Key, LogEntry, Object, former_state
 from kubepy.storage.sortedmap import SortedMap
-from kubepy.storage.state import Expiring, ObjectRecord, ObjectTable, Records, State
+from kubepy.storage.state import Expiring, ObjectRecord, Records, SourceTables, State
 from kubepy.storage.timeline import NEVER, TimelineEntry
 from kubepy.storage.transaction import StoredChange
 
 if TYPE_CHECKING:
-    from kubepy.storage.links import Keys, LinkedObjects, Lookup, Names, Places
+    from kubepy.storage.indexes import FieldIndex
+    from kubepy.storage.state import KeyedObjects, Keys, Places
 
 T = TypeVar("T")
 
 
 class FolderSource:
-    """The rows of an index at one revision. Any thread may read it; what was read is kept.
+    """The rows of an index at one revision (:class:`kubepy.storage.state.Source`). Any thread may
+    read it; the records that were read are kept.
 
-    Raises FolderError where the index cannot be read any more.
+    Raises LostStateError where the index cannot be read any more.
+
+    :param database: a connection on which a read transaction has begun.
+    :param end: ends the transaction.
+    :param decoder: so that transactions and whoever reads objects here decode each once; None: the
+        objects are those of the records that are kept, as for a fork.
+    :param renew: makes the index anew, where it turns out to be damaged.
     """
 
-    def __init__(self, index: Database) -> None:
-        self._path = index.path
+    def __init__(
+        self,
+        database: Database,
+        end: Callable[[Database], object],
+        decoder: Decoder | None = None,
+        renew: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._database = database
+        self._decoder = decoder
+        self._renew = renew
         self._lock = threading.RLock()
         self._objects: dict[Key, ObjectRecord | None] = {}
         self._records: dict[tuple[str, str], Records] = {}
         self._expiring: Expiring | None = None
         self._timeline: list[TimelineEntry] | None = None
-        self._scanned: dict[str, dict[str, list[Key]]] = {}  # by link and value
-        self._database = index.snapshot_copy()
-        self._close = finalize(self, self._database.close)
-        self.revision = self._database.counter("revision")
-        self.compacted = self._database.counter("compacted")
+        self._scanned: dict[str, dict[str, list[Key]]] = {}  # by index and value
+        self._left_out: frozenset[str] | None = None  # the paths of files that cannot be objects
+        self._close = finalize(self, end, database)
+        self.revision = database.counter("revision")
+        self.compacted = database.counter("compacted")
 
     def close(self) -> None:
-        """Let go of the index; nothing can be read after that."""
         self._close()
+
+    @property
+    def is_lost(self) -> bool:
+        return not self._close.alive
 
     def read(self, query: Callable[[Database], T]) -> T:
         """Run a query of the snapshot."""
+        path = self._database.path
         with self._lock:
+            if self.is_lost:
+                raise LostStateError(f"{path}: nothing can be read here any more")
             try:
                 return query(self._database)
             except (sqlite3.Error, DamagedError, TypeError, ValueError) as error:
-                raise FolderError(
-                    f"{self._path}: what was forked cannot be read any more: {error}"
+                self.close()
+                self._renew()
+                raise LostStateError(
+                    f"{path}: what was forked cannot be read any more: {error}"
                 ) from error
 
-    def places(self) -> list[tuple[str, str]]:
-        """Return the resources and namespaces in which there may be objects."""
-        return self.read(lambda database: database.places())
+    # --- records
 
     def row(self, key: Key) -> Row | None:
         """Return the row of an object, None where there is none."""
@@ -81,14 +103,12 @@ class FolderSource:
         return row if row is not None and row.json is not None else None
 
     def get(self, key: Key) -> ObjectRecord | None:
-        """Return an object, None where there is none."""
         if key not in self._objects:
             row = self.row(key)
             self._objects[key] = _record(row) if row is not None else None
         return self._objects[key]
 
     def records(self, resource: str, namespace: str) -> Records:
-        """Return the objects of a resource in one namespace."""
         records = self._records.get((resource, namespace))
         if records is None:
             rows = self.read(lambda database: database.rows(resource, namespace))
@@ -99,57 +119,134 @@ class FolderSource:
             )
         return records
 
-    def linked(
-        self, link: Lookup, value: str, resource: str | None, namespace: str | None
-    ) -> list[ObjectRecord]:
-        """Return the objects that a link finds."""
-        if not self.read(lambda database: database.has_index(link)):
-            return self._scanned_for(link, value, resource, namespace)
-        records = []
-        for row in self.read(lambda database: database.linked(link, [value], resource, namespace)):
-            record = self._objects.get(row.key)
-            if record is None:
-                record = self._objects[row.key] = _record(row)
-            records.append(record)
-        return records
+    def _kept_object(self, row: Row) -> Object:
+        record = self._objects.get(row.key)
+        if record is None:
+            record = self._objects[row.key] = _record(row)
+        return record.object
 
-    def counts(self, link: Lookup) -> Mapping[str, int]:
-        """Return the values by which a link finds objects, each with the number of these."""
-        return self.read(lambda database: database.link_counts(link))
+    # --- objects
 
-    def _scanned_for(
-        self, link: Lookup, value: str, resource: str | None, namespace: str | None
-    ) -> list[ObjectRecord]:
-        """Return the objects that a link finds whose index is missing: all rows are looked at
-        once."""
-        if link.name not in self._scanned:
-            entries = self._scanned[link.name] = {}
-            for key, text in self.read(lambda database: database.link_values(link)):
-                entries.setdefault(text, []).append(key)
-        keys = (
+    def objects(self, resource: str, namespace: str | None) -> KeyedObjects:
+        return self._decoded(lambda database: database.rows(resource, namespace), kept=True)
+
+    def objects_at(self, keys: Collection[Key]) -> KeyedObjects:
+        return self._decoded(lambda database: database.rows_of(keys), kept=True)
+
+    def found(
+        self,
+        index: FieldIndex,
+        values: Collection[str],
+        resource: str | None,
+        namespace: str | None,
+    ) -> KeyedObjects:
+        if self._has_index(index):
+            return self._decoded(
+                lambda database: database.found(index, values, resource, namespace)
+            )
+        by_value = self._scanned_by(index)
+        keys = {
             key
-            for key in self._scanned[link.name].get(value, ())
+            for value in values
+            for key in by_value.get(value, ())
             if resource in (None, key.resource) and namespace in (None, key.namespace)
-        )
-        return [record for key in keys if (record := self.get(key)) is not None]
+        }
+        return sorted(self._decoded(lambda database: database.rows_of(keys)), key=_key_of)
 
-    def names(self, resource: str) -> list[Key]:
-        """Return the keys of the objects of a resource."""
-        return self.read(lambda database: database.keys(resource))
+    def parts(
+        self,
+        paths: Sequence[str],
+        resource: str,
+        namespace: str | None,
+        index: FieldIndex | None,
+        value: str,
+    ) -> KeyedObjects:
+        if index is not None and not self._has_index(index):
+            return parts_of(self.found(index, [value], resource, namespace), paths)
+
+        def query(database: Database) -> KeyedObjects:
+            rows = database.parts(paths, resource, namespace, index, value)
+            seen = [(row.key, text) for row, text in rows if self._is_seen(row)]
+            parts: KeyedObjects = []
+            fields = [path.split(".") for path in paths]
+            for start in range(0, len(seen), DECODED_TOGETHER):
+                some = seen[start : start + DECODED_TOGETHER]
+                lists = json.loads(f"[{','.join([text for _, text in some])}]")
+                parts += [
+                    (key, partial_object(fields, values[1:]))
+                    for (key, _), values in zip(some, lists, strict=True)
+                ]
+            return parts
+
+        return self.read(query)
+
+    def _decoded(
+        self, select: Callable[[Database], Iterable[Row]], *, kept: bool = False
+    ) -> KeyedObjects:
+        """Return the objects of the live rows of a query. ``kept``: transactions will read them as
+        well."""
+
+        def query(database: Database) -> KeyedObjects:
+            rows = [row for row in select(database) if row.json is not None and self._is_seen(row)]
+            if self._decoder is None:
+                return [(row.key, self._kept_object(row)) for row in rows]
+            objects = self._decoder.objects(rows, kept=kept)
+            return [(row.key, obj) for row, obj in zip(rows, objects, strict=True)]
+
+        return self.read(query)
+
+    def _is_seen(self, row: Row) -> bool:
+        """Return whether lists have a row; they leave out those whose files cannot be objects."""
+        if self._left_out is None:
+            self._left_out = frozenset(
+                path
+                for path, (_, problem) in self._database.problems().items()
+                if not problem.keeps_object
+            )
+        return not self._left_out or path_of(row.key) not in self._left_out
+
+    def counts(self, index: FieldIndex) -> Mapping[str, int]:
+        if self._has_index(index):
+            return self.read(lambda database: database.index_counts(index))
+        return {value: len(keys) for value, keys in self._scanned_by(index).items()}
+
+    def _has_index(self, index: FieldIndex) -> bool:
+        return self.read(lambda database: database.has_index(index))
+
+    def _scanned_by(self, index: FieldIndex) -> Mapping[str, list[Key]]:
+        """Return the keys of the objects that an index finds, by their values, where SQLite has
+        none: all objects are looked at once."""
+        if index.name not in self._scanned:
+            resources = index.resources or sorted({resource for resource, _ in self.places()})
+            by_value: dict[str, list[Key]] = {}
+            for resource in resources:
+                for key, obj in self._decoded(lambda database: database.rows(resource)):  # noqa: B023
+                    for value in index.values_of(key, obj):
+                        by_value.setdefault(value, []).append(key)
+            self._scanned[index.name] = by_value
+        return self._scanned[index.name]
+
+    # --- what can be told without the objects
+
+    def keys(self, resource: str, namespace: str | None = None, prefix: str = "") -> Keys:
+        return self.read(lambda database: database.keys(resource, namespace, prefix))
+
+    def count(self, resource: str) -> int:
+        return self.read(lambda database: database.count(resource))
+
+    def places(self) -> Places:
+        return self.read(lambda database: database.places())
 
     def has_objects(self, resource: str, namespace: str, now: float) -> bool:
-        """Return whether a namespace has objects of a resource whose time is not over."""
         return self.read(lambda database: database.has_objects(resource, namespace, now))
 
     def expiring(self) -> Expiring:
-        """Return the volatile objects by the times at which they are over."""
         if self._expiring is None:
             expiring = self.read(lambda database: database.expiring())
             self._expiring = SortedMap((place, True) for place in sorted(expiring))
         return self._expiring
 
     def entries(self, since: int) -> list[LogEntry]:
-        """Return the entries of the change log after a revision, oldest first."""
         return self.read(lambda database: database.entries(since))
 
     def timeline(self, first: int, length: float, after: int = 0) -> list[TimelineEntry]:
@@ -161,63 +258,119 @@ class FolderSource:
         return self._timeline
 
     def meta(self, name: str) -> str | None:
-        """Return a small value that is no object."""
         return self.read(lambda database: database.value("meta", name))
 
     def meta_names(self) -> list[str]:
-        """Return the names of all such values."""
         return self.read(lambda database: database.names("meta"))
 
 
-def _record(row: Row) -> ObjectRecord:
-    return ObjectRecord(row.key, row.revision, row.json, row.expires)
+class Snapshots:
+    """Takes the states of a store. They share connections, each of which is of one snapshot, then
+    free for the next one, and decode each object once. Any thread may take one."""
 
+    def __init__(self, decoder: Decoder) -> None:
+        self._decoder = decoder
+        self._lock = threading.Lock()
+        self._free: list[Database] = []
+        self._sources: WeakSet[FolderSource] = WeakSet()  # of the states that end with the store
+        self._is_closed = False
 
-def take_snapshot(access: Access, reader: Reader, lock_timeout: float) -> State:
-    """Return all that is in a folder now, edits from outside included.
+    def newest(self, access: Access, reader: Reader, lock_timeout: float) -> State:
+        """Return all that is in a folder now, edits from outside included.
 
-    Raises FolderError; LockTimeoutError where others write all the time, and one of them does not
-    let go of the lock.
-    """
-    for _ in range(MAX_COMPARISONS):
-        if state := _try_snapshot(access, reader):
+        Raises FolderError; LockTimeoutError where others write all the time, and one of them does
+        not let go of the lock.
+        """
+        for _ in range(MAX_COMPARISONS):
+            if state := self._try_newest(access, reader):
+                return state
+        with access.locked(lock_timeout):
+            state = self._try_newest(access, reader)
+        assert state is not None
+        return state
+
+    def _try_newest(self, access: Access, reader: Reader) -> State | None:
+        """Take a snapshot, unless another process writes between its parts: then return None."""
+        settings, revision, view = access.settings(), reader.recorded_revision(), None
+        if revision is None:
+            view = reader.view_all()
+            revision = view.revision
+        source = FolderSource(self._connection(access.database()), self._give_back)
+        if source.revision != revision or access.settings() != settings:
+            source.close()
+            return None
+        state = _state_over(source, settings, access)
+        if view is None:
             return state
-    with access.locked(lock_timeout):
-        state = _try_snapshot(access, reader)
-    assert state is not None
-    return state
+        return _with_unrecorded_edits(state, source, view, access)
 
-
-def _try_snapshot(access: Access, reader: Reader) -> State | None:
-    """Take a snapshot, unless another process writes between its parts: then return None."""
-    settings, revision, view = access.settings(), reader.recorded_revision(), None
-    if revision is None:
-        view = reader.view_all()
-        revision = view.revision
-    source = FolderSource(access.database())
-    if source.revision != revision or access.settings() != settings:
-        return None
-    state = _recorded(source, settings)
-    return _with_unrecorded_edits(state, source, view, access) if view is not None else state
-
-
-def take_recorded(access: Access) -> State:
-    """Return all that the index has: the state at its newest revision, after which the change log
-    goes on. Edits from outside that are not recorded are not in it: those of files that cannot be
-    objects never are. Raises FolderError."""
-    settings = access.settings()
-    return _recorded(FolderSource(access.database()), settings)
-
-
-def _recorded(source: FolderSource, settings: Object) -> State:
-    settings = source.read(lambda database: with_recorded_changes(database, settings))
-    tables: dict[str, dict[str, ObjectTable]] = {}
-    for resource, namespace in source.places():
-        tables.setdefault(resource, {})[namespace] = ObjectTable(
-            source=source, place=(resource, namespace)
+    def recorded(self, access: Access) -> State:
+        """Return all that the index has: the state at its newest revision, after which the change
+        log goes on. Edits from outside that are not recorded are not in it: those of files that
+        cannot be objects never are. Raises FolderError."""
+        settings, database = access.settings(), access.database()
+        database.make_indexes(access.indexes())
+        source = FolderSource(
+            self._connection(database), self._give_back, self._decoder, access.renew
         )
+        with self._lock:
+            self._sources.add(source)
+        return _state_over(source, settings, access)
+
+    def let_go(self) -> None:
+        """Let go of the states that are recorded, so that SQLite's log can begin anew: whoever
+        reads one takes another."""
+        with self._lock:
+            sources = list(self._sources)
+        for source in sources:
+            source.close()
+
+    def close(self) -> None:
+        """Let go of them, and of their connections: the last one of all writes SQLite's log into
+        the index."""
+        self._is_closed = True
+        self.let_go()
+        with self._lock:
+            free, self._free = self._free, []
+        for database in free:
+            database.close()
+
+    def _connection(self, index: Database) -> Database:
+        """Return a connection that sees the present state of an index until it is given back."""
+        database = None
+        while database is None:
+            with self._lock:
+                database = self._free.pop() if self._free else None
+            if database is None:
+                database = index.new_connection()
+            elif database.identity != index.identity:  # of an index that was removed
+                database.close()
+                database = None
+        database.connection.execute("BEGIN")
+        return database
+
+    def _give_back(self, database: Database) -> None:
+        """Let go of a snapshot."""
+        is_usable = not (self._is_closed or database.in_memory)
+        with suppress(sqlite3.Error):  # of a damaged index, which is made anew by whoever writes
+            if is_usable:
+                database.connection.execute("COMMIT")
+                with self._lock:
+                    self._free.append(database)
+                return
+        database.close()
+
+
+def _state_over(source: FolderSource, settings: Object, access: Access) -> State:
+    settings = source.read(lambda database: with_recorded_changes(database, settings))
     return State(
-        settings, source.revision, tables, compacted=source.compacted, expiring=None, source=source
+        settings,
+        source.revision,
+        SourceTables(source),
+        compacted=source.compacted,
+        expiring=None,
+        source=source,
+        indexes=tuple(access.indexes()),
     )
 
 
@@ -260,166 +413,9 @@ def _with_unrecorded_edits(
     )
 
 
-class IndexView:
-    """The rows of the index at one revision (:class:`kubepy.storage.links.RecordedView`), read when
-    they are asked for on a connection of their own. SQLite's log grows while others write and the
-    view is not released.
-
-    Objects that lists leave out because of their files are left out here as well.
-    """
-
-    def __init__(self, access: Access, decoder: Decoder) -> None:
-        self._access = access
-        self._decoder = decoder  # so that transactions and the view decode an object once
-        self._index: Database | None = None
-        self._source: Database | None = None  # the index as the rest of the process knows it
-        self._close: Callable[[], object] = lambda: None
-        self._is_open = False
-        self._links: dict[str, Lookup] = {}
-        self._left_out: frozenset[str] = frozenset()  # paths
-        self.revision = 0
-
-    def refresh(self) -> None:
-        """Go on to the newest revision; links without an index get theirs."""
-
-        def begin() -> None:
-            source = self._access.database()
-            if self._source is not source:
-                self.close()
-                self._links = {link.name: link for link in self._access.links()}
-                source.make_links(self._links.values())
-                self._source, self._index = source, source.new_connection()
-                self._close = finalize(self, self._index.close)
-
-            self.release()
-            assert self._index is not None
-            self._index.connection.execute("BEGIN")
-            self._is_open = True
-            self.revision = self._index.counter("revision")
-            self._left_out = frozenset(
-                path
-                for path, (_, problem) in self._index.problems().items()
-                if not problem.keeps_object
-            )
-
-        self._access.run(begin)
-
-    def close(self) -> None:
-        """Close the connection, until the next :meth:`refresh`."""
-        self._close()
-        self._is_open, self._source = False, None
-
-    def release(self) -> None:
-        """Let go of what is seen."""
-        if self._is_open and self._index is not None:
-            self._is_open = False
-            with suppress(
-                sqlite3.Error
-            ):  # of a damaged index: it was read, and is made anew by whoever writes
-                self._index.connection.execute("COMMIT")
-
-    def let_go(self) -> None:
-        """Let go of what is seen while others go on from it: what is read next is of no revision
-        that is known."""
-        self.release()
-        self.revision = 0
-
-    def get(self, key: Key) -> Object | None:
-        return next((obj for _, obj in self.get_all([key])), None)
-
-    def get_all(self, keys: Collection[Key]) -> LinkedObjects:
-        return self._objects(self._read(lambda index: index.rows_of(keys)), kept=True)
-
-    def list(self, resource: str, namespace: str | None = None) -> LinkedObjects:
-        return self._objects(self._read(lambda index: index.rows(resource, namespace)), kept=True)
-
-    def linked(
-        self, link: str, value: str, resource: str | None = None, namespace: str | None = None
-    ) -> LinkedObjects:
-        return self.linked_all(link, [value], resource, namespace)
-
-    def linked_all(
-        self,
-        link: str,
-        values: Collection[str],
-        resource: str | None = None,
-        namespace: str | None = None,
-    ) -> LinkedObjects:
-        return self._objects(
-            self._read(lambda index: index.linked(self._links[link], values, resource, namespace))
-        )
-
-    def counts(self, link: str) -> Mapping[str, int]:
-        return self._read(lambda index: index.link_counts(self._links[link]))
-
-    def parts(
-        self,
-        paths: Sequence[str],
-        resource: str,
-        namespace: str | None = None,
-        link: str = "",
-        value: str = "",
-    ) -> LinkedObjects:
-        rows = self._read(
-            lambda index: index.parts(
-                paths, resource, namespace, self._links[link] if link else None, value
-            )
-        )
-        seen = [
-            (row.key, text)
-            for row, text in rows
-            if not self._left_out or path_of(row.key) not in self._left_out
-        ]
-        parts: LinkedObjects = []
-        fields = [path.split(".") for path in paths]
-        for start in range(0, len(seen), DECODED_TOGETHER):
-            some = seen[start : start + DECODED_TOGETHER]
-            lists = json.loads(f"[{','.join([text for _, text in some])}]")
-            parts += [
-                (key, partial_object(fields, values[1:]))
-                for (key, _), values in zip(some, lists, strict=True)
-            ]
-
-        return parts
-
-    def keys(self, resource: str, limit: int | None = None) -> Keys:
-        return self._read(lambda index: index.keys(resource, limit))
-
-    def count(self, resource: str) -> int:
-        return self._read(lambda index: index.count(resource))
-
-    def names(self, resource: str, namespace: str, prefix: str) -> Names:
-        return self._read(lambda index: index.names_from(resource, namespace, prefix))
-
-    def places(self) -> Places:
-        return self._read(lambda index: index.places())
-
-    def _read(self, query: Callable[[Database], T]) -> T:
-        """Run a query; where the index turns out to be damaged, a second time on the index made
-        anew, which has other revisions. Raises FolderError."""
-        assert self._index is not None
-        try:
-            return query(self._index)
-        except (sqlite3.Error, DamagedError, TypeError, ValueError):
-            self.close()
-            self._access.renew()
-        self.refresh()
-        try:
-            return query(self._index)
-        except (sqlite3.Error, DamagedError, TypeError, ValueError) as error:
-            raise FolderError(f"{self._index.path}: cannot be read: {error}") from error
-
-    def _objects(self, rows: Iterable[Row], *, kept: bool = False) -> LinkedObjects:
-        """Return the objects of live rows. ``kept``: transactions will read them as well."""
-        live = [
-            row
-            for row in rows
-            if row.json is not None and not (self._left_out and path_of(row.key) in self._left_out)
-        ]
-        return [
-            (row.key, obj)
-            for row, obj in zip(live, self._decoder.objects(live, kept=kept), strict=True)
-        ]
+def _record(row: Row) -> ObjectRecord:
+    return ObjectRecord(row.key, row.revision, row.json, row.expires)
 
 
-Views = WeakSet[IndexView]  # of a store, which closes them
+def _key_of(entry: tuple[Key, Object]) -> Key:
+    return entry[0]

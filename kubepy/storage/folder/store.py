@@ -51,9 +51,9 @@ with lazy_imports():
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kubepy.storage.folder.snapshot import IndexView, Views
+    from kubepy.storage.folder.snapshot import Snapshots
     from kubepy.storage.folder.transaction import FolderTransaction
-    from kubepy.storage.links import NewLinks
+    from kubepy.storage.indexes import NewIndexes
     from kubepy.storage.state import State
     from kubepy.storage.timeline import NewRecorder
 
@@ -112,7 +112,7 @@ class FolderStore:
         self._meta_writes: dict[str, str | None] | None = None  # of the transaction under way
         self._settings_writes: Object = {}  # likewise
         self._is_unsynced = False
-        self._views: Views | None = None  # they have connections of their own
+        self._taken: Snapshots | None = None  # None: nobody has asked for a state
         self._listener: Callable[[CommittedChanges], None] | None = None
 
     @classmethod
@@ -135,11 +135,11 @@ class FolderStore:
         self,
         now: Callable[[], float],
         new_recorder: NewRecorder | None = None,
-        links: NewLinks = tuple,
+        indexes: NewIndexes = tuple,
     ) -> None:
         """Take the cluster's time in seconds since the epoch, a function for its timeline, and what
-        objects are looked up by."""
-        self._access.connect(now, new_recorder, links)
+        objects are found by."""
+        self._access.connect(now, new_recorder, indexes)
 
     def admit_edits(self, admit: Admit, removal: Removal) -> None:
         """Take what the API server does with objects that something else than it has written."""
@@ -157,8 +157,8 @@ class FolderStore:
         try:
             self.sync()
         finally:
-            for view in self._views or ():
-                view.close()  # the last connection writes SQLite's log into the index
+            if self._taken is not None:
+                self._taken.close()
             self._access.close()
             self._access.stop_watching()
 
@@ -192,20 +192,18 @@ class FolderStore:
     def state(self) -> State:
         """Return all that is recorded. Objects are read from the index when they are asked for.
         Raises FolderError."""
-        return snapshot.take_recorded(self._access)
+        return self._snapshots().recorded(self._access)
 
     @_reads
     def newest_state(self) -> State:
         """Return all that is here now, edits from outside included, also those that cannot be
         recorded. Raises FolderError."""
-        return snapshot.take_snapshot(self._access, self._reader, self.lock_timeout)
+        return self._snapshots().newest(self._access, self._reader, self.lock_timeout)
 
-    def view(self) -> IndexView:
-        """Return a view of what is recorded. It sees nothing before its ``refresh``."""
-        view = snapshot.IndexView(self._access, self._decoder)
-        self._views = self._views if self._views is not None else snapshot.Views()
-        self._views.add(view)
-        return view
+    def _snapshots(self) -> Snapshots:
+        if self._taken is None:
+            self._taken = snapshot.Snapshots(self._decoder)
+        return self._taken
 
     def copy_to(self, folder: str) -> None:
         """Copy everything to a new state folder: the files as they are, and the index. Raises
@@ -494,9 +492,8 @@ class FolderStore:
             finally:
                 self._meta_writes = None
                 self._settings_writes = {}
-                if self._access.is_using_reserve():  # SQLite's log can begin anew then
-                    for view in self._views or ():
-                        view.let_go()
+                if self._access.is_using_reserve() and self._taken is not None:
+                    self._taken.let_go()  # SQLite's log can begin anew then
 
     def _commit(self, changes: FolderTransaction, meta: Mapping[str, str | None]) -> None:
         journal = commit_files.Journal(self._folder, self._access.boot)

@@ -26,7 +26,7 @@ from kubepy.server.messages import JSON, PROTOBUF, Call
 from kubepy.server.negotiation import MediaType
 from kubepy.server.parameters import ListParameters
 from kubepy.server.tables import ListResult, TableOptions, list_meta
-from kubepy.server.watchcache import Encodings, WatchCache, records_in
+from kubepy.server.watchcache import Encodings, WatchCache
 from kubepy.storage import Key
 from kubepy.storage.model import decode, to_json
 from kubepy.storage.state import ObjectRecord
@@ -269,11 +269,10 @@ def _cached_records(
     if not cache.wait_for(current, CATCH_UP_SECONDS):
         raise errors.ServiceUnavailable("the watch cache is not up to date")
     try:
-        items, revision = cache.snapshot(key, wanted.exact)
+        records, revision = cache.snapshot(key, namespace, wanted.exact)
     except errors.Expired:
         raise _expired(wanted) from None
 
-    records = records_in(items, namespace)
     if problems:  # files that cannot be objects: these are left out, with a warning
         listed = call.client.list(view.resource.gvr, namespace=namespace or None).items
         places = {(namespace_of(obj), name_of(obj)) for obj in listed}

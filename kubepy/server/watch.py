@@ -42,7 +42,7 @@ from kubepy.server.lists import CATCH_UP_SECONDS, parse_revision, require_presen
 from kubepy.server.messages import JSON, YAML, Call, HttpRequest, RequestInfo, StreamResponse
 from kubepy.server.negotiation import STREAMED
 from kubepy.server.parameters import ListParameters, list_parameters
-from kubepy.server.watchcache import UNKNOWN, CachedEvent, Encodings, Touched, records_in
+from kubepy.server.watchcache import UNKNOWN, CachedEvent, Encodings, Touched
 from kubepy.storage.state import ObjectRecord
 
 if TYPE_CHECKING:
@@ -380,14 +380,11 @@ class Channel:
     def initial_events(self) -> InitialEvents:
         """Return the objects of the view as they are now; watchers that come at the same revision
         share them."""
-        items, revision = self._watches.cache.snapshot(self.view.resource.storage_key)
+        cache = self._watches.cache
         initial = self._initial() if self._initial is not None else None
-        if initial is None or initial.revision != revision:
-            records = [
-                record
-                for record in records_in(items, self.view.namespace)
-                if self.view.concerns(record.key)
-            ]
+        if initial is None or initial.revision != cache.revision:
+            records, revision = cache.snapshot(self.view.resource.storage_key, self.view.namespace)
+            records = [record for record in records if self.view.concerns(record.key)]
             initial = InitialEvents(self, records, revision)
             self._initial = weakref.ref(initial)
         return initial

@@ -5,20 +5,20 @@ once, with their objects, and polls for those of others and for edits from outsi
 log no longer reaches back to what the cache has, as after ``.kubepy`` was removed, it begins anew,
 and watchers must list again.
 
-Maps of objects never change, so a list is of one moment without a lock, and the objects as they
-were at an earlier revision come from undoing the changes since. Upstream:
-``apiserver/pkg/storage/cacher``.
+The objects are a :class:`~kubepy.storage.state.State`, which never changes, so a list is of one
+moment without a lock, and the objects as they were at an earlier revision come from undoing the
+changes since. Upstream: ``apiserver/pkg/storage/cacher``.
 """
 
 from __future__ import annotations
 
-import heapq
 import threading
 import time
 import traceback
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from itertools import takewhile
+from contextlib import suppress
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api import errors
@@ -44,7 +44,6 @@ from kubepy.storage.model import (
     in_full,
     to_json,
 )
-from kubepy.storage.sortedmap import SortedMap
 from kubepy.storage.state import ObjectRecord, State
 
 if TYPE_CHECKING:
@@ -65,13 +64,13 @@ UNKNOWN = ObjectRecord(
     Key("", "", ""), 0, None
 )  # an object that was there, in a state that nobody knows any more
 
+EMPTY = State({}, -1)  # the state before anything was read
+
 MAX_ENCODING_BYTES = 64 << 20  # of all objects
 
 EncodingKey = tuple[Key, int, object]  # the object, its revision, and its form
-Place = tuple[str, str]  # namespace and name
-Items = SortedMap[Place, ObjectRecord]
 Touched = frozenset[str]
-NO_ITEMS: Items = SortedMap()
+Events = dict[str, "list[CachedEvent]"]  # by resource
 
 
 class CachedEvent(NamedTuple):
@@ -93,25 +92,21 @@ class ImpliedRecord(ObjectRecord):
     __slots__ = ()
 
 
-class ResourceCache:
-    """The objects of one resource and their latest changes, oldest first.
+class EventWindow:
+    """The latest changes of the objects of one resource, oldest first.
 
     :ivar floor: the revision after which all changes are known.
     """
 
-    __slots__ = ("events", "floor", "items", "size")
+    __slots__ = ("events", "floor", "size")
 
-    def __init__(self, floor: int, items: Items = NO_ITEMS) -> None:
-        self.items = items
+    def __init__(self, floor: int) -> None:
         self.events: list[CachedEvent] = []
         self.floor = floor
         self.size = 0
 
     def add(self, events: list[CachedEvent]) -> None:
         """Take changes in; the oldest ones are forgotten where there are too many."""
-        self.items = self.items.changed(
-            ((event.key.namespace, event.key.name), event.new) for event in events
-        )
         self.events.extend(events)
         self.size += sum(map(_size, events))
         while len(self.events) > MAX_EVENTS or (
@@ -168,8 +163,8 @@ class WatchCache:
         self._log = log
         self._thread = threading.Thread(target=self._run, name="watch cache", daemon=True)
         self._changed = threading.Condition()  # guards everything below
-        self._resources: dict[str, ResourceCache] = {}
-        self._revision = -1  # the newest one
+        self._state = EMPTY  # the objects, stored and implied
+        self._windows: dict[str, EventWindow] = {}  # by resource
         self._is_loaded = False
         self._first = 0  # the revision at which the cache began
         self._history: list[tuple[LogEntry, ObjectRecord | None]] = []  # the change log up to there
@@ -179,9 +174,8 @@ class WatchCache:
         self._listeners: dict[int, Callable[[Touched | None], None]] = {}
         self._listener_ids = 0
         self._is_closed = False
-        self._expiring: list[tuple[float, Key]] = []
         self._has_implied = False
-        self._refreshes: dict[Place, tuple[float, tuple[int, tuple[Problem, ...]]]] = {}
+        self._refreshes: dict[tuple[str, str], tuple[float, tuple[int, tuple[Problem, ...]]]] = {}
         self.encodings = Encodings()
         self.watches: Any = None  # of kubepy.server.watch, which serves them
         self.definitions_revision = 0  # at which CustomResourceDefinitions last changed
@@ -205,7 +199,7 @@ class WatchCache:
     @property
     def revision(self) -> int:
         """The newest revision that the cache has; -1 before it has any."""
-        return self._revision
+        return self._state.revision
 
     def attach(self, cluster: LocalCluster) -> None:
         """Hear of the commits of a cluster at once."""
@@ -229,7 +223,7 @@ class WatchCache:
             return self._has(revision)
 
     def _has(self, revision: int) -> bool:
-        return self._is_loaded and revision <= self._revision
+        return self._is_loaded and revision <= self.revision
 
     def look_in(
         self, cluster: LocalCluster, resource: str, namespace: str, asked: float
@@ -249,23 +243,34 @@ class WatchCache:
             self._refreshes[resource, namespace] = began, result
         return result
 
-    def snapshot(self, resource: str, revision: int | None = None) -> tuple[Items, int]:
-        """Return the objects of a resource as they are, or as they were at a revision, and that
-        revision.
+    def snapshot(
+        self, resource: str, namespace: str, revision: int | None = None
+    ) -> tuple[list[ObjectRecord], int]:
+        """Return the objects of a resource in a namespace ("": in all) as they are, or as they were
+        at a revision, in the order of lists, and that revision.
 
         Raises Expired for one that is too long ago.
         """
         with self._changed:
-            cache = self._resources.get(resource)
-            items, newest = cache.items if cache else NO_ITEMS, self.revision
-            if revision is None or revision >= newest:
-                return items, newest
-            if revision < (cache.floor if cache else self._first):
+            state = self._state
+            window = self._windows.get(resource) or EventWindow(self._first)
+            if revision is None or revision >= state.revision:
+                revision, undone = state.revision, []
+            elif revision >= window.floor:
+                undone = window.after(revision)
+            else:
                 raise errors.Expired(f"too old resource version: {revision}")
-            undone = cache.after(revision) if cache else []
+
+        records = state.records(resource, namespace or None)
+        if not undone:
+            return records, revision
         # Of several changes of one object the first one knows the state before all of them.
-        before = ((place_of(event), event.old) for event in reversed(undone))
-        return items.changed(before), revision
+        before = {event.key: event.old for event in reversed(undone)}
+        records = [record for record in records if record.key not in before]
+        for key, old in before.items():
+            if old is not None and namespace in ("", key.namespace):
+                records.append(old)
+        return sorted(records, key=lambda record: record.key), revision
 
     def events(
         self, resource: str, since: int, limit: int | None = None
@@ -277,16 +282,16 @@ class WatchCache:
         Raises Expired for a revision after which changes are forgotten.
         """
         with self._changed:
-            cache = self._resources.get(resource) or ResourceCache(self._first)
-            if since >= cache.floor:
-                events = cache.after(since)
+            window = self._windows.get(resource) or EventWindow(self._first)
+            if since >= window.floor:
+                events = window.after(since)
                 if limit is None or len(events) <= limit:
                     return events, self.revision
                 end = events[limit - 1].revision
                 return [event for event in events if event.revision <= end], end
-            if cache.floor != self._first or since < self._history_floor:
+            if window.floor != self._first or since < self._history_floor:
                 raise errors.Expired(
-                    f"too old resource version: {since} ({max(cache.floor, self._history_floor)})"
+                    f"too old resource version: {since} ({max(window.floor, self._history_floor)})"
                 )
             first = self._first
         return self._older_events(resource, since), first
@@ -365,7 +370,7 @@ class WatchCache:
                         + min(max(SCAN_SECONDS, SCAN_COST_RATIO * cost), MAX_SCAN_SECONDS)
                     )
                     self._remove_expired(cluster)
-                elif not _is_quiet(cluster) and cluster.store.revision != self._revision:
+                elif not _is_quiet(cluster) and cluster.store.revision != self.revision:
                     self._read_log(cluster, scan=False)
                 problem = ""
             except CompactedError:
@@ -385,42 +390,30 @@ class WatchCache:
         """Wait until there is something to do, or the next look at the store is due."""
         timeout = min(COUNTER_SECONDS, max(scan_due - time.monotonic(), 0.0))
         with self._changed:
-            if not self._commits and not self._is_closed and self._wanted <= self._revision:
+            if not self._commits and not self._is_closed and self._wanted <= self.revision:
                 self._changed.wait(timeout)
             self._wanted = 0
 
     def _load(self, cluster: LocalCluster) -> None:
         """Begin with everything that is in the store, and tell watchers to list again. Raises
         StorageError."""
-        state = cluster.recorded_state()
-        resources: dict[str, ResourceCache] = {}
-        for resource in state.tables:
-            records = state.records(resource, None)
-            items = SortedMap(
-                (place, record)
-                for place, record in sorted(
-                    ((record.key.namespace, record.key.name), record) for record in records
-                )
-            )
-            resources[resource] = ResourceCache(state.revision, items)
+        recorded = cluster.recorded_state()
+        try:
+            state = recorded.of_objects()
+            floor = recorded.compacted
+            history = [(entry, _survivor(state, entry)) for entry in recorded.entries(floor)]
+        finally:
+            recorded.close()
 
-        history = [(entry, _survivor(state, entry)) for entry in state.entries(state.compacted)]
-        self._expiring = [(expires, key) for (expires, key), _ in state.all_expiring().items()]
         self._has_implied = cluster.settings.bootstrap == MINIMAL
+        if self._has_implied:
+            state = _with_events(state, _implied_changes(cluster, state, IMPLIED), state.revision)
         with self._changed:
-            was_loaded = bool(self._resources)
-            self._resources = resources
+            was_loaded = self._state is not EMPTY
+            self._state = state
+            self._windows = {}
             self._first = state.revision
-            self._history, self._history_floor = history, state.compacted
-            if self._has_implied:
-                for resource, events in self._implied_changes(
-                    cluster, IMPLIED, state.revision
-                ).items():
-                    cache = resources.setdefault(resource, ResourceCache(state.revision))
-                    cache.items = cache.items.changed(
-                        (place_of(event), event.new) for event in events
-                    )
-            self._revision = state.revision
+            self._history, self._history_floor = history, floor
             self._is_loaded = True
             self.definitions_revision = state.revision
             self._changed.notify_all()
@@ -433,54 +426,38 @@ class WatchCache:
         with self._changed:
             commits, self._commits = self._commits, []
         for commit in commits:
-            if (
-                commit.base > self._revision
-            ):  # others have committed before it, or files were edited
-                _, changes, _ = in_full(cluster.store.changes, self._revision)
+            if commit.base > self.revision:  # others have committed before it, or files were edited
+                _, changes, _ = in_full(cluster.store.changes, self.revision)
                 before = [change for change in changes if change.revision <= commit.base]
                 self._apply(cluster, before, commit.base)
-            if commit.revision > self._revision:
+            if commit.revision > self.revision:
                 self._apply(cluster, commit.changes, commit.revision)
 
     def _read_log(self, cluster: LocalCluster, *, scan: bool) -> None:
         """Take in what the change log has. Raises StorageError, CompactedError."""
         if scan:
             cluster.look()
-        revision, changes, _ = in_full(cluster.store.changes, self._revision)
+        revision, changes, _ = in_full(cluster.store.changes, self.revision)
         self._apply_commits(cluster)
-        if revision > self._revision:
-            self._apply(
-                cluster,
-                [change for change in changes if change.revision > self._revision],
-                revision,
-            )
+        if revision > self.revision:
+            later = [change for change in changes if change.revision > self.revision]
+            self._apply(cluster, later, revision)
 
     def _apply(self, cluster: LocalCluster, changes: Iterable[Change], revision: int) -> None:
         """Take in changes that lead to a revision."""
-        events: dict[str, list[CachedEvent]] = {}
+        state = self._state
+        events = _events(state, changes)
+        state = _with_events(state, events, revision)
+        stale = IMPLIED if NAMESPACES in events else IMPLIED & events.keys()
+        if self._has_implied and stale:
+            implied_events = _implied_changes(cluster, state, stale)
+            state = _with_events(state, implied_events, revision)
+            for resource, of_resource in implied_events.items():
+                events[resource] = [*events.get(resource, ()), *of_resource]
         with self._changed:
-            present: dict[Key, ObjectRecord | None] = {}
-            for change in changes:
-                key = change.key
-                cache = self._resources.setdefault(key.resource, ResourceCache(self._first))
-                old = present[key] if key in present else cache.items.get((key.namespace, key.name))
-                new = None
-                if change.type != DELETED:
-                    new = ObjectRecord(key, change.revision, change.json, change.expires)
-                    if change.expires is not None:
-                        heapq.heappush(self._expiring, (change.expires, key))
-                present[key] = new
-                if old is not None or new is not None:
-                    events.setdefault(key.resource, []).append(
-                        CachedEvent(change.revision, key, old, new)
-                    )
-            self._add(events)
-            stale = IMPLIED if NAMESPACES in events else IMPLIED & events.keys()
-            if self._has_implied and stale:
-                implied_events = self._implied_changes(cluster, stale, revision)
-                self._add(implied_events)
-                events = {**events, **implied_events}
-            self._revision = revision
+            for resource, of_resource in events.items():
+                self._windows.setdefault(resource, EventWindow(self._first)).add(of_resource)
+            self._state = state
             if "customresourcedefinitions.apiextensions.k8s.io" in events:
                 self.definitions_revision = revision
                 cluster.client.forget_custom_kinds()
@@ -488,69 +465,15 @@ class WatchCache:
 
         self._notify(frozenset(events))
 
-    def _add(self, events: dict[str, list[CachedEvent]]) -> None:
-        for resource, of_resource in events.items():
-            self._resources.setdefault(resource, ResourceCache(self._first)).add(of_resource)
-
-    def _implied_changes(
-        self, cluster: LocalCluster, resources: Iterable[str], revision: int
-    ) -> dict[str, list[CachedEvent]]:
-        """Return the changes of objects that are there without being stored."""
-        implied_objects = ImpliedObjects(cluster.settings, cluster.store, cluster.clock)
-        changes: dict[str, list[CachedEvent]] = {}
-        for resource in resources:
-            stored = self._stored(resource, None)
-            items = self._resources[resource].items if resource in self._resources else NO_ITEMS
-            implied = {
-                (record.key.namespace, record.key.name): record
-                for record in items.values()
-                if isinstance(record, ImpliedRecord)
-            }
-            missing = {}
-            for obj in implied_objects.missing(resource, None, stored, self._stored):
-                key = Key(resource, namespace_of(obj), name_of(obj))
-                missing[key.namespace, key.name] = ImpliedRecord(key, 1, to_json(obj))
-            events = [
-                CachedEvent(revision, old.key, old, None)
-                for place, old in implied.items()
-                if place not in missing
-            ]
-            for place, new in missing.items():
-                old = implied.get(place)
-                if old is None or old.json != new.json:
-                    events.append(CachedEvent(revision, new.key, old, new))
-            if events:
-                changes[resource] = events
-
-        return changes
-
-    def _stored(self, resource: str, namespace: str | None) -> list[Object]:
-        cache = self._resources.get(resource)
-        return (
-            [
-                record.object
-                for record in cache.items.values()
-                if not isinstance(record, ImpliedRecord)
-                and namespace in (None, record.key.namespace)
-            ]
-            if cache
-            else []
-        )
-
     def _remove_expired(self, cluster: LocalCluster) -> None:
         """Delete objects whose time is over, so that watchers hear of it. Raises FolderError."""
         cluster.client.take_over_time()
         now = cluster.clock.now().timestamp()
-        if not self._expiring or self._expiring[0][0] > now:
+        first, _ = next(self._state.all_expiring().items(), ((inf, None), True))
+        if first[0] > now:
             return
-        while self._expiring and self._expiring[0][0] <= now:
-            heapq.heappop(self._expiring)
-        try:
-            with cluster.store.transaction() as transaction:
-                transaction.remove_expired()
-        except LockTimeoutError:
-            self._expiring.append((now, Key("", "", "")))  # later
-            heapq.heapify(self._expiring)
+        with suppress(LockTimeoutError), cluster.store.transaction() as transaction:
+            transaction.remove_expired()
 
 
 def _is_quiet(cluster: LocalCluster) -> bool:
@@ -558,16 +481,65 @@ def _is_quiet(cluster: LocalCluster) -> bool:
     return cluster.worktree is not None and cluster.worktree.is_quiet()
 
 
-def records_in(items: Items, namespace: str) -> list[ObjectRecord]:
-    """Return the objects of a namespace, "" for all, in the order of lists."""
-    if not namespace:
-        return items.values()
-    in_namespace = takewhile(lambda item: item[0][0] == namespace, items.after((namespace, "")))
-    return [record for _, record in in_namespace]
+def _events(state: State, changes: Iterable[Change]) -> Events:
+    """Return what changes make of a state."""
+    events: Events = {}
+    present: dict[Key, ObjectRecord | None] = {}
+    for change in changes:
+        key = change.key
+        old = present[key] if key in present else state.get(key)
+        new = None
+        if change.type != DELETED:
+            new = ObjectRecord(key, change.revision, change.json, change.expires)
+        present[key] = new
+        if old is not None or new is not None:
+            event = CachedEvent(change.revision, key, old, new)
+            events.setdefault(key.resource, []).append(event)
+    return events
 
 
-def place_of(event: CachedEvent) -> Place:
-    return event.key.namespace, event.key.name
+def _with_events(state: State, events: Events, revision: int) -> State:
+    """Return the state at a revision, to which events have led."""
+    return state.with_records(
+        [
+            (event.new or ObjectRecord(event.key, event.revision, None), event.old)
+            for of_resource in events.values()
+            for event in of_resource
+        ],
+        revision,
+    )
+
+
+def _implied_changes(cluster: LocalCluster, state: State, resources: Iterable[str]) -> Events:
+    """Return the changes of objects that are there without being stored."""
+
+    def stored(resource: str, namespace: str | None) -> list[Object]:
+        records = state.records(resource, namespace)
+        return [record.object for record in records if not isinstance(record, ImpliedRecord)]
+
+    implied_objects = ImpliedObjects(cluster.settings, cluster.store, cluster.clock)
+    revision = state.revision
+    changes: Events = {}
+    for resource in resources:
+        records = state.records(resource, None)
+        implied = {record.key: record for record in records if isinstance(record, ImpliedRecord)}
+        missing: dict[Key, ImpliedRecord] = {}
+        for obj in implied_objects.missing(resource, None, stored(resource, None), stored):
+            key = Key(resource, namespace_of(obj), name_of(obj))
+            missing[key] = ImpliedRecord(key, 1, to_json(obj))
+        events = [
+            CachedEvent(revision, key, old, None)
+            for key, old in implied.items()
+            if key not in missing
+        ]
+        for key, new in missing.items():
+            known = implied.get(key)
+            if known is None or known.json != new.json:
+                events.append(CachedEvent(revision, key, known, new))
+        if events:
+            changes[resource] = events
+
+    return changes
 
 
 def _survivor(state: State, entry: LogEntry) -> ObjectRecord | None:

@@ -559,37 +559,60 @@ class State(NamedTuple):
     ) -> State:
         """Return the state after a commit. ``objects``: those of the changes that are decoded
         already."""
-        places: dict[tuple[str, str], list[ObjectRecord]] = {}
-        expiring: list[tuple[tuple[float, Key], bool | None]] = []
-        entered: list[tuple[ObjectRecord, Object | None, ObjectRecord | None]] = []
-        for key, before, text, changed_at, expires, _ in changes:
-            record = ObjectRecord(key, changed_at, text, expires)
-            places.setdefault((key.resource, key.namespace), []).append(record)
-            entered.append((record, objects.get(key), before))
-            if before is not None and before.expires is not None:
-                expiring.append(((before.expires, key), None))
-            if expires is not None and text is not None:
-                expiring.append(((expires, key), True))
-
-        tables: dict[str, Mapping[str, ObjectTable]] = dict(self.tables)
-        for (resource, namespace), records in places.items():
-            of_resource = tables.get(resource, {})
-            tables[resource] = {
-                **of_resource,
-                namespace: of_resource.get(namespace, ObjectTable()).changed(records),
-            }
-
-        after = self._replace(
-            revision=revision,
-            tables=tables,
-            index_entries=self._entered(entered) if self.indexes else self.index_entries,
-            log=self.log.changed((entry.revision, entry) for entry in log),
-            expiring=self.all_expiring().changed(expiring) if expiring else self.expiring,
-        )
+        records = [
+            (ObjectRecord(key, changed_at, text, expires), before)
+            for key, before, text, changed_at, expires, _ in changes
+        ]
+        after = self.with_records(records, revision, objects)
+        after = after._replace(log=self.log.changed((entry.revision, entry) for entry in log))
         if revision - after.compacted <= LOG_LENGTH + LOG_SLACK:
             return after
         compacted = revision - LOG_LENGTH
         return after._replace(compacted=compacted, log=SortedMap(after.log.after(compacted)))
+
+    def with_records(
+        self,
+        changes: Iterable[tuple[ObjectRecord, ObjectRecord | None]],
+        revision: int,
+        objects: Mapping[Key, Object] = MappingProxyType({}),
+    ) -> State:
+        """Return the state at a later revision without a change log of how it came about.
+
+        :param changes: each record with the one before it; one without JSON is of a deleted object.
+        """
+        places: dict[tuple[str, str], list[ObjectRecord]] = {}
+        expiring: list[tuple[tuple[float, Key], bool | None]] = []
+        entered: list[tuple[ObjectRecord, Object | None, ObjectRecord | None]] = []
+        for record, before in changes:
+            key = record.key
+            places.setdefault((key.resource, key.namespace), []).append(record)
+            entered.append((record, objects.get(key), before))
+            if before is not None and before.expires is not None:
+                expiring.append(((before.expires, key), None))
+            if record.expires is not None and record.json is not None:
+                expiring.append(((record.expires, key), True))
+
+        tables: dict[str, Mapping[str, ObjectTable]] = dict(self.tables)
+        for (resource, namespace), records in places.items():
+            of_resource = tables.get(resource, {})
+            table = of_resource.get(namespace, ObjectTable()).changed(records)
+            tables[resource] = {**of_resource, namespace: table}
+
+        return self._replace(
+            revision=revision,
+            tables=tables,
+            index_entries=self._entered(entered) if self.indexes else self.index_entries,
+            expiring=self.all_expiring().changed(expiring) if expiring else self.expiring,
+        )
+
+    def of_objects(self) -> State:
+        """Return the state with the objects alone, all of them read, so that it lies over
+        nothing."""
+        tables = {
+            resource: {name: ObjectTable(table.records()) for name, table in by_namespace.items()}
+            for resource, by_namespace in self.tables.items()
+        }
+        return State({}, self.revision, tables, expiring=self.all_expiring())
 
 
 def _with_keys(records: Iterable[ObjectRecord]) -> KeyedObjects:

@@ -14,12 +14,15 @@ from kubepy.api.meta import (
     AnyObject,
     Object,
     ObjectT,
+    controller_of,
     is_controlled_by,
     namespace_of,
     owner_references,
     uid_of,
 )
+from kubepy.apiserver.cluster import object_indexes
 from kubepy.storage import Key
+from kubepy.storage.indexes import FieldIndex, index_values
 
 if TYPE_CHECKING:
     from kubepy.api import typed
@@ -27,7 +30,9 @@ if TYPE_CHECKING:
     from kubepy.apiserver.client import Client
     from kubepy.storage.view import RecordedView
 
-COUNTED_LINKS = frozenset({"node", "owner"})  # links of few values, each of many objects
+COUNTED_INDEXES = frozenset({"node", "owner"})  # those of few values, each of many objects
+# the indexes (``kubepy.apiserver.cluster.object_indexes``) of the objects that are known
+UID, OWNER, ORPHAN, NODE = "uid", "owner", "orphan", "node"
 LOOKUPS_TO_COUNT_AT = 16  # counting costs as much as some lookups
 # notes of what is not there, and of what was asked for, beside twice as many as there are objects
 OVERGROWN = 10_000
@@ -216,7 +221,7 @@ class Accumulators(Generic[Value, AccumulatorT]):
 
 
 class Query(NamedTuple):
-    """One way to ask the store for objects: the resource's (in a namespace), or those that a lookup
+    """One way to ask the store for objects: the resource's (in a namespace), or those that an index
     finds by a value.
 
     The indexes are those of ``kubepy.apiserver.cluster.object_indexes``.
@@ -224,16 +229,13 @@ class Query(NamedTuple):
 
     resource: str | None
     namespace: str | None = None
-    link: str = ""
+    by: str = ""
     value: str = ""
-
-
-OWNED_TWICE = Query(None, link="owned_twice")
 
 
 def owned_by(uid: str, resource: str | None = None) -> tuple[Query, ...]:
     """Return the queries for the objects whose ownerReferences name a uid: first or later."""
-    return Query(resource, link="owner", value=uid), OWNED_TWICE
+    return Query(resource, by=OWNER, value=uid), Query(None, by="owned_twice")
 
 
 class Informers:
@@ -251,14 +253,14 @@ class Informers:
     def __init__(self) -> None:
         self.listings = 0  # how often everything was forgotten, to be read anew
         self._caches: dict[str, ObservedResource] = {}  # by resource
-        self._links = Links()
+        self._known_keys = KnownKeys()
         self._view: RecordedView | None = None  # None: everything is known
         self._is_watched: Callable[[str], bool] = lambda resource: True
         # A query that is answered finds nothing in the view that is not known: it is in _answered,
         # or the one for its whole resource is, or the view holds nothing that it could find.
         self._answered: set[Query] = set()
-        # The view is asked how many objects a link finds by each value once it has been asked often
-        # for single ones: by link, how often it was asked, then the most that it finds.
+        # The view is asked how many objects an index finds by each value once it has been asked
+        # often for single ones: by index, how often it was asked, then the most that it finds.
         self._lookups: Counter[str] = Counter()
         self._recorded: dict[str, Mapping[str, int]] = {}
 
@@ -319,43 +321,46 @@ class Informers:
         """Return the keys of the objects (of one resource) whose ownerReferences name this uid, in
         key order."""
         self.load(*owned_by(uid, resource))
-        by_resource = self._links.dependents.get(uid, {})
-        if resource is not None:
-            return sorted(by_resource.get(resource, ()))
-        return sorted(key for keys in by_resource.values() for key in keys)
+        return sorted(self._known_keys.found(OWNER, uid, resource))
 
     def has_dependents(self, uid: str) -> bool:
         """Return whether the ownerReferences of any object name this uid."""
         self.load(*owned_by(uid, None))
-        return any(self._links.dependents.get(uid, {}).values())
+        return self._known_keys.count(OWNER, uid) > 0
 
     def orphans(self, resource: str, namespace: str) -> Keys:
         """Return the keys of the objects in a namespace that no controller owns, in key order."""
-        self.load(Query(resource, namespace, "orphan"))
-        return sorted(self._links.orphans.get((resource, namespace), ()))
+        self.load(Query(resource, namespace, ORPHAN))
+        keys = self._known_keys.found(ORPHAN, "", resource, namespace)
+        return sorted(key for key in keys if not self._has_controller(key))
+
+    def _has_controller(self, key: Key) -> bool:
+        obj = self.get(*key)
+        return obj is not None and controller_of(obj) is not None
 
     def pods_on(self, node: str) -> Keys:
         """Return the keys of the pods bound to a node, in key order."""
-        self.load(Query(PODS, None, "node", node))
-        return sorted(self._links.on_node.get(node, ()))
+        self.load(Query(PODS, None, NODE, node))
+        return sorted(self._known_keys.found(NODE, node))
 
     def count_on(self, node: str) -> int:
         """Return the number of pods bound to a node, or a greater one where they need not be read
         for that."""
-        query = Query(PODS, None, "node", node)
+        query = Query(PODS, None, NODE, node)
         unknown = None
         if not self._is_answered(query):
-            unknown = self._recorded_at_most(query.link, node)
+            unknown = self._recorded_at_most(query.by, node)
         if unknown is None:
             self.load(query)
             unknown = 0
-        return len(self._links.on_node.get(node, ())) + unknown
+        return self._known_keys.count(NODE, node) + unknown
 
     def key_of(self, uid: str) -> Key | None:
         """Return the key of the object with this uid, if there is one."""
-        if uid not in self._links.keys:
-            self.load(Query(None, None, "uid", uid))
-        return self._links.keys.get(uid)
+        if not self._known_keys.count(UID, uid):
+            self.load(Query(None, None, UID, uid))
+        keys = self._known_keys.found(UID, uid)
+        return keys[-1] if keys else None
 
     def resources(self) -> Names:
         """Return the resources of which there are objects, or have been."""
@@ -403,11 +408,7 @@ class Informers:
         new = event.new
         cache = self._cache(key.resource)
         old = cache.replace(key, new, is_all_known=self._view is None)
-        if old is None or new is None or _have_other_links(key, old, new):
-            if old is not None:
-                self._links.remove(key, old)
-            if new is not None:
-                self._links.add(key, new)
+        self._known_keys.replace(key, old, new)
         for index in cache.indexes:
             index.observe(key, new)
 
@@ -423,7 +424,7 @@ class Informers:
         self.listings += 1
         for cache in self._caches.values():
             cache.clear()
-        self._links.clear()
+        self._known_keys.clear()
         self._answered.clear()
         self._lookups.clear()
         self._recorded.clear()
@@ -468,26 +469,26 @@ class Informers:
             self._cache(key.resource).absent.add(key)
 
     def load(self, *queries: Query) -> None:
-        """Read what some queries find, unless it was read before; those of one link are answered
+        """Read what some queries find, unless it was read before; those of one index are answered
         together."""
-        by_link: dict[tuple[str, str | None, str | None], list[str]] = {}
+        by_index: dict[tuple[str, str | None, str | None], list[str]] = {}
         for query in queries:
             if not self._is_answered(query):
                 self._answered.add(query)
-                by_link.setdefault((query.link, query.resource, query.namespace), []).append(
+                by_index.setdefault((query.by, query.resource, query.namespace), []).append(
                     query.value
                 )
 
-        for (link, resource, namespace), values in by_link.items():
-            for key, obj in self._found(Query(resource, namespace, link), values):
+        for (index, resource, namespace), values in by_index.items():
+            for key, obj in self._found(Query(resource, namespace, index), values):
                 self._take(key, obj)
 
     def _found(self, query: Query, values: Collection[str]) -> KeyedObjects:
         """Return the objects in the view that a query finds by any of some values."""
         assert self._view is not None
-        resource, namespace, link, _ = query
-        if link:
-            return self._view.read(lambda state: state.found(link, values, resource, namespace))
+        resource, namespace, index, _ = query
+        if index:
+            return self._view.read(lambda state: state.found(index, values, resource, namespace))
         return self._view.read(lambda state: state.objects(str(resource), namespace))
 
     def read_ahead(self, keys: Collection[Key]) -> None:
@@ -518,21 +519,21 @@ class Informers:
                     self._answered.add(Query(resource))
                     return True
                 cache.is_recorded = True
-        return self._recorded_at_most(query.link, query.value) == 0
+        return self._recorded_at_most(query.by, query.value) == 0
 
-    def _recorded_at_most(self, link: str, value: str) -> int | None:
-        """Return how many objects that are not known a link may find by a value; None as long as
+    def _recorded_at_most(self, index: str, value: str) -> int | None:
+        """Return how many objects that are not known an index may find by a value; None as long as
         few were looked up."""
-        if link not in self._recorded:
-            self._lookups[link] += 1
+        if index not in self._recorded:
+            self._lookups[index] += 1
             if (
                 self._view is None
-                or link not in COUNTED_LINKS
-                or self._lookups[link] < LOOKUPS_TO_COUNT_AT
+                or index not in COUNTED_INDEXES
+                or self._lookups[index] < LOOKUPS_TO_COUNT_AT
             ):
                 return None
-            self._recorded[link] = self._view.read(lambda state: state.counts(link))
-        return self._recorded[link].get(value, 0)
+            self._recorded[index] = self._view.read(lambda state: state.counts(index))
+        return self._recorded[index].get(value, 0)
 
     def _load_parts(
         self, index: Index[Any, Any], parts: Sequence[str], queries: Iterable[Query]
@@ -556,9 +557,9 @@ class Informers:
     def _parts(self, paths: Sequence[str], query: Query) -> KeyedObjects:
         """Return some fields of the objects in the view that a query finds."""
         assert self._view is not None
-        resource, namespace, link, value = query
+        resource, namespace, index, value = query
         return self._view.read(
-            lambda state: state.parts(paths, str(resource), namespace, link, value)
+            lambda state: state.parts(paths, str(resource), namespace, index, value)
         )
 
     def is_known_in_part(self, key: Key) -> bool:
@@ -585,7 +586,7 @@ class Informers:
             return
         cache = self._cache(key.resource)
         cache.objects.setdefault(key.namespace, {})[key.name] = obj
-        self._links.add(key, obj)
+        self._known_keys.replace(key, None, obj)
         for index in cache.indexes:
             if not index.holds(key):  # what was computed from parts of it stays, at its place
                 index.observe(key, obj)
@@ -658,85 +659,60 @@ class ObservedResource:
             index.clear()
 
 
-class Links:
-    """The known objects by owner, by node and by uid, and those without controller.
+class KnownKeys:
+    """The keys of the known objects, by what an index finds them by.
 
-    Every object that is known is in all that its metadata and spec say, and in nothing else:
-    ``add`` and ``remove`` are called with the states that come to a :class:`ObservedResource` and
-    leave it. The torture test ``histories`` compares the answers with a store's.
-
-    :ivar dependents: owner's uid → resource → keys of the objects whose ownerReferences name it.
-    :ivar orphans: resource, namespace → keys of the objects without controller.
-    :ivar on_node: node → keys of the pods bound to it.
-    :ivar keys: uid → key.
+    Every object that is known is in all that it has values for, and in nothing else:
+    ``replace`` is called with the states that come to an :class:`ObservedResource` and leave it.
+    The torture test ``histories`` compares the answers with a store's.
     """
 
     def __init__(self) -> None:
-        self.dependents: dict[str, dict[str, dict[Key, None]]] = {}
-        self.orphans: dict[tuple[str, str], dict[Key, None]] = {}
-        self.on_node: dict[str, dict[Key, None]] = {}
-        self.keys: dict[str, Key] = {}
+        same = [index for index in object_indexes() if index.name in (UID, ORPHAN, NODE)]
+        # A store finds objects by their first owner, and apart from that all with more of them.
+        self._indexes = [FieldIndex(OWNER, _owner_uids), *same]
+        # index and value → resource and namespace → keys
+        self._keys: dict[tuple[str, str], dict[tuple[str, str], dict[Key, None]]] = {}
 
-    def add(self, key: Key, obj: Object) -> None:
-        links = _links(key, obj)
-        self.keys[links.uid] = key
-        for owner in links.owners:
-            self.dependents.setdefault(owner, {}).setdefault(key.resource, {})[key] = None
-        if links.orphan:
-            self.orphans.setdefault((key.resource, key.namespace), {})[key] = None
-        if links.node:
-            self.on_node.setdefault(links.node, {})[key] = None
+    def found(
+        self, index: str, value: str, resource: str | None = None, namespace: str | None = None
+    ) -> Keys:
+        """Return the keys of the objects with a value (of one resource, in one namespace), in no
+        order."""
+        places = self._keys.get((index, value), {})
+        if resource is not None and namespace is not None:
+            return list(places.get((resource, namespace), ()))
+        found: Keys = []
+        for place, keys in places.items():
+            if resource is None or place[0] == resource:
+                found += keys
+        return found
 
-    def remove(self, key: Key, obj: Object) -> None:
-        links = _links(key, obj)
-        if self.keys.get(links.uid) == key:
-            del self.keys[links.uid]
-        for owner in links.owners:
-            _discard(self.dependents.get(owner, {}), key.resource, key)
-            if not self.dependents.get(owner):
-                self.dependents.pop(owner, None)
-        if links.orphan:
-            _discard(self.orphans, (key.resource, key.namespace), key)
-        if links.node:
-            _discard(self.on_node, links.node, key)
+    def count(self, index: str, value: str) -> int:
+        """Return the number of the objects with a value."""
+        return sum(map(len, self._keys.get((index, value), {}).values()))
+
+    def replace(self, key: Key, old: Object | None, new: Object | None) -> None:
+        """Take in another state of an object, None where it is not there."""
+        before = index_values(self._indexes, key, old) if old is not None else ()
+        after = index_values(self._indexes, key, new) if new is not None else ()
+        if before == after:
+            return
+        place = key[:2]
+        for entry in before:
+            places = self._keys[entry]
+            _discard(places, place, key)
+            if not places:
+                del self._keys[entry]
+        for entry in after:
+            self._keys.setdefault(entry, {}).setdefault(place, {})[key] = None
 
     def clear(self) -> None:
-        self.dependents.clear()
-        self.orphans.clear()
-        self.on_node.clear()
-        self.keys.clear()
+        self._keys.clear()
 
 
-class _Links(NamedTuple):
-    """An object's entries in :class:`Links`."""
-
-    uid: str
-    owners: tuple[str, ...]
-    orphan: bool
-    node: str
-
-
-def _links(key: Key, obj: Object) -> _Links:
-    references = owner_references(obj)
-    return _Links(
-        obj["metadata"].get("uid", ""),
-        tuple(owner["uid"] for owner in references),
-        not any(reference.get("controller") for reference in references),
-        obj["spec"].get("nodeName", "") if key.resource == PODS else "",
-    )
-
-
-def _have_other_links(key: Key, old: Object, new: Object) -> bool:
-    """Return whether two states of an object may have different entries in :class:`Links`."""
-    before = old["metadata"]
-    after = new["metadata"]
-    if before.get("uid") != after.get("uid"):
-        return True
-    if before.get("ownerReferences") != after.get("ownerReferences"):
-        return True
-    if key.resource != PODS:
-        return False
-    return bool(old["spec"].get("nodeName") != new["spec"].get("nodeName"))
+def _owner_uids(obj: Object) -> list[str]:
+    return list({owner["uid"]: None for owner in owner_references(obj)})
 
 
 def _discard(groups: dict[Group, dict[Key, Value]], group: Group, key: Key) -> None:

@@ -104,39 +104,31 @@ class Ids:
         self.seed = seed
         self._clock = clock or Clock()
 
-    def uid(self, *subject: str, revision: int) -> str:
-        """Return a UUID that sorts by the time it was made (RFC 9562, version 7).
-
-        So objects made within one second, which have the same creationTimestamp, have an order
-        nevertheless. With a seed the newest revision is the counter that the RFC puts after the
-        milliseconds (section 6.2, method 1).
-        """
-        milliseconds, counter = self._moment(revision)
-        chance = self._draw("uid", *subject) & 0xFFFFFFFF
-        value = (
-            milliseconds << 80
-            | 0x7 << 76
-            | counter >> 30 << 64
-            | 0x2 << 62
-            | (counter & 0x3FFFFFFF) << 32
-            | chance
-        )
-        digits = f"{value:032x}"
-        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
-
-    def _moment(self, revision: int) -> tuple[int, int]:
-        """Return 48 and 42 bits that grow: milliseconds, then their fraction or with a seed the
-        revision.
+    def uid(self, *subject: str, number: int) -> str:
+        """Return a UUID of version 7 (RFC 9562): the milliseconds of the time, then 74 bits. These
+        are the fraction of the millisecond and chance, or with a seed a draw.
 
         With a seed and the system's time, which never repeats, the seed takes the place of the
         milliseconds.
+
+        :param number: so many have been given to this subject; without a seed it does not matter.
         """
         if self.seed is None:
             milliseconds, rest = divmod(time.time_ns(), 1_000_000)
-            return milliseconds, (rest * 4096 // 1_000_000) << 30 | self._draw() & 0x3FFFFFFF
-        own = self._clock.own
-        milliseconds = (own - EPOCH) // timedelta(milliseconds=1) if own else _hash(self.seed)
-        return milliseconds & 0xFFFF_FFFF_FFFF, revision & 0x3FF_FFFF_FFFF
+            chance = (rest * 4096 // 1_000_000) << 62 | int.from_bytes(os.urandom(8)) >> 2
+        else:
+            own = self._clock.own
+            milliseconds = (own - EPOCH) // timedelta(milliseconds=1) if own else _hash(self.seed)
+            chance = _hash(self.seed, "uid", *subject, number, size=10)
+        value = (
+            (milliseconds & 0xFFFF_FFFF_FFFF) << 80
+            | 0x7 << 76
+            | (chance >> 62 & 0xFFF) << 64
+            | 0x2 << 62
+            | chance & 0x3FFF_FFFF_FFFF_FFFF
+        )
+        digits = f"{value:032x}"
+        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
     def suffix(self, *subject: str, number: int, attempt: int = 0) -> str:
         """Draw the end of a generated name.
@@ -165,10 +157,10 @@ class Ids:
         return _hash(self.seed, *subject)
 
 
-def _hash(*words: str | int) -> int:
-    """Return 64 bits that the words decide, the same with every Python."""
+def _hash(*words: str | int, size: int = 8) -> int:
+    """Return so many bytes that the words decide, as a number, the same with every Python."""
     text = "\0".join(map(str, words))
-    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), 8))
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), size))
 
 
 def draw_seed() -> int:

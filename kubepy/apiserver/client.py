@@ -1087,9 +1087,7 @@ class Client:
         else:
             events, first = [], 0
             with self._storage_transaction() as transaction:
-                yield RequestTransaction(
-                    self._store, transaction, events, self._implied_objects(), dry_run=dry_run
-                )
+                yield self._requests(transaction, events, dry_run=dry_run)
         self._notice_definitions(events, first)
 
     def _batched(self, dry_run: bool) -> RequestTransaction:
@@ -1098,19 +1096,29 @@ class Client:
         batch = self._batch
         assert batch is not None
         if batch.requests is None or dry_run:
-            requests = RequestTransaction(
-                self._store,
-                batch.transaction,
-                batch.events,
-                self._implied_objects(),
-                batch.memory,
-                dry_run=dry_run,
+            requests = self._requests(
+                batch.transaction, batch.events, batch.memory, dry_run=dry_run
             )
             if dry_run:
                 return requests
             batch.requests = requests
 
         return batch.requests
+
+    def _requests(
+        self,
+        transaction: Transaction,
+        events: Events,
+        memory: BatchMemory | None = None,
+        *,
+        dry_run: bool,
+    ) -> RequestTransaction:
+        """Return what requests do in a transaction of storage."""
+        requests = RequestTransaction(
+            self._store, transaction, events, self._implied_objects(), memory, dry_run=dry_run
+        )
+        requests.counts = self.ids.seed is not None
+        return requests
 
     def _notice_definitions(self, events: Events, first: int) -> None:
         """Read custom kinds anew after the write of a definition, among the events from the first

@@ -38,8 +38,8 @@ class RecordedIds(Ids):
         self._ids = ids
         self._drawn: dict[tuple[str | int, ...], str] = {}
 
-    def uid(self, *subject: str, revision: int) -> str:
-        return self._repeat(("uid", *subject), lambda: self._ids.uid(*subject, revision=revision))
+    def uid(self, *subject: str, number: int) -> str:
+        return self._repeat(("uid", *subject), lambda: self._ids.uid(*subject, number=number))
 
     def suffix(self, *subject: str, number: int, attempt: int = 0) -> str:
         return self._repeat(

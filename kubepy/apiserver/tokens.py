@@ -298,7 +298,7 @@ class Tokens:
             "exp": _unix(now) + seconds,
             "iat": _unix(now),
             "iss": ISSUER,
-            "jti": context.ids.uid("tokens", request.namespace, request.name, revision=0),
+            "jti": context.ids.uid("tokens", request.namespace, request.name, number=0),
             "kubernetes.io": private,
             "nbf": _unix(now),
             "sub": f"{ACCOUNT_PREFIX}{request.namespace}:{request.name}",

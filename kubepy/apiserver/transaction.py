@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.lazy import lazy_imports
 from kubepy.storage import ConflictError, ExistsError, Key, MissingError
-from kubepy.storage.model import Objects
+from kubepy.storage.model import REBUILT, Objects
 
 with lazy_imports():
     from kubepy.api import errors, watch
 
 if TYPE_CHECKING:
+    from kubepy.api.clock import Ids
     from kubepy.api.types import Decoded
     from kubepy.apiserver.implied import ImpliedObjects
     from kubepy.storage.store import Store, Transaction
@@ -37,6 +38,7 @@ IMPLIED = frozenset(
 )
 
 PODS, EVENTS = "pods", "events"
+ALL_EVENTS = Key(EVENTS, "", "")
 
 
 class BatchMemory:
@@ -68,6 +70,8 @@ class RequestTransaction:
     :param implied: objects that are there without being stored, or None where there are none.
     :param dry_run: nothing is written; answers are as if it were.
     :ivar memory: the facts of the batch; None outside of one, and for a dry run.
+    :ivar counts: names and uids are counted, because they are drawn from a seed
+        (docs/decisions/uids.md).
     """
 
     def __init__(
@@ -86,13 +90,11 @@ class RequestTransaction:
         self._implied = implied
         self.memory = None if dry_run else memory
         self.dry_run = dry_run
+        self.counts = False
         self._recorded_pods: int | None = None  # when the transaction began
+        self._deleted_events: int | None = None  # None: not yet asked for
+        self._lost: int | None = None  # counts, at most; None: not yet asked for
         self._pods_made = 0  # in the transaction, less those that it has deleted
-
-    @property
-    def revision(self) -> int:
-        """The newest revision."""
-        return self._transaction.revision
 
     def get(self, key: Key) -> Object | None:
         obj = self._transaction.get(key)
@@ -108,13 +110,56 @@ class RequestTransaction:
         return self._recorded_pods + self._pods_made
 
     def names_given(self, prefix: Key) -> int:
-        """Return how many names a prefix of generated names has been given in a cluster with a
-        seed."""
-        return int(self._store.meta(_meta_name(prefix)) or 0)
+        """Return how many names a prefix of generated names has been given."""
+        return self._count("names", prefix)
 
-    def set_names_given(self, prefix: Key, number: int) -> None:
-        if not self.dry_run:
-            self._store.set_values({_meta_name(prefix): str(number)})
+    def new_uid(self, ids: Ids, key: Key) -> str:
+        """Draw a uid for an object whose name was given to it."""
+        return ids.uid(*key, number=self._first_number() + self._count("made", key))
+
+    def generated_uid(self, ids: Ids, key: Key, prefix: str, names_given: int) -> str:
+        """Draw a uid for an object whose name was generated, as one of so many from a prefix."""
+        return ids.uid(*key, prefix, number=self._first_number() + names_given)
+
+    def count_object(self, key: Key, prefix: str = "", names_given: int = 0) -> None:
+        """Count an object that is made next with a new uid, unless there is one under its key.
+
+        :param prefix: that its name was generated from, as one of so many.
+        """
+        if not self.counts or self.get(key) is not None:
+            return
+        if prefix:
+            self._set_count("names", key._replace(name=prefix), names_given)
+        else:
+            self._set_count("made", key, self._count("made", key) + 1)
+
+    def recorded_uid(self, ids: Ids, key: Key, purpose: str) -> str:
+        """Draw the uid, or a name, of an event that a component records.
+
+        Its key has the time in it, so it comes again only where one was deleted: of events the
+        deletions are counted, and all together.
+        """
+        number = self._first_number() + self._count_deleted_events()
+        return ids.uid(*key, "recorded", purpose, number=number)
+
+    def _count_deleted_events(self) -> int:
+        if self._deleted_events is None:
+            self._deleted_events = self._count("deleted", ALL_EVENTS)
+        return self._deleted_events
+
+    def _first_number(self) -> int:
+        """Return the number from which counts go on: another than 0 if the store has lost
+        them."""
+        if self._lost is None:
+            self._lost = int(self._store.meta(REBUILT) or 0) if self.counts else 0
+        return self._lost
+
+    def _count(self, name: str, key: Key) -> int:
+        return int(self._store.meta(f"{name}/{'/'.join(key)}") or 0) if self.counts else 0
+
+    def _set_count(self, name: str, key: Key, count: int) -> None:
+        if self.counts and not self.dry_run:
+            self._store.set_values({f"{name}/{'/'.join(key)}": str(count)})
 
     def require(self, key: Key) -> Object:
         """Return an object. Raises NotFound."""
@@ -211,6 +256,9 @@ class RequestTransaction:
         if self.dry_run:
             return self.require(key)
         implied = self._implied if key.resource in IMPLIED else None
+        if key.resource == EVENTS:
+            self._deleted_events = self._count_deleted_events() + 1
+            self._set_count("deleted", ALL_EVENTS, self._deleted_events)
         try:
             deleted = self._transaction.delete(key)
         except MissingError:
@@ -225,10 +273,6 @@ def count_recorded(store: Store, resource: str) -> int:
     """Return the number of objects of a resource that are recorded; those of a transaction that is
     open are not."""
     return view.read_recorded(store, lambda state: state.count(resource))
-
-
-def _meta_name(prefix: Key) -> str:
-    return f"names/{'/'.join(prefix)}"
 
 
 def with_implied(stored: list[Object], implied: list[Object]) -> list[Object]:

@@ -73,7 +73,7 @@ def send(calls: Sequence[WebhookCall], ids: Ids) -> dict[WebhookCall, Answer]:
 
 
 def _answer(call: WebhookCall, ids: Ids) -> Answer:
-    uid = ids.uid(call.caller, call.endpoint.url, call.request, revision=0)
+    uid = ids.uid(call.caller, call.endpoint.url, call.request, number=0)
     body = (
         f'{{"kind":{json.dumps(call.kind)},"apiVersion":{json.dumps(call.api_version)},'
         f'"request":{{"uid":{json.dumps(uid)},{call.request[1:]}}}'

@@ -35,12 +35,14 @@ from kubepy.api.objects.nodes import (
     taints_of,
 )
 from kubepy.api.objects.pods import set_condition
-from kubepy.runtime.events import Recorder
+from kubepy.runtime.events import EVENTS_LAST, Recorder
 from kubepy.runtime.informers import NODES, PODS, ResourceClient
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent, raise_all
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Node, NodeCondition, NodeSpec, Taint
+
+REGISTERED = "RegisteredNode"
 
 
 class NodeLifecycleController:
@@ -52,15 +54,17 @@ class NodeLifecycleController:
         self._informers = context.informers
         self._nodes = context.informers.lister(NODES)
         self._pods = context.informers.lister(PODS)
+        self._client = context.client
         self._node_client = ResourceClient(context.client, NODES)
         self._pod_client = ResourceClient(context.client, PODS)
         self._clock = context.clock
         self._recorder = Recorder(context.client, "node-controller")
         self._zones: Zones | None = None  # filled from the informers when first needed
-        # of the newest node that earlier processes have registered; uids are in order of age
-        self._known_uid = ""
-        self._newest_uid = ""  # of the newest node registered by now
-        self._registered: set[str] = set()  # uids
+        # The creation times of the newest node that earlier processes have registered, and of the
+        # newest that is registered by now.
+        self._known_until = self._registered_until = ""
+        self._registered: set[str] = set()  # uids of those that this process has registered
+        self._unregistered: set[str] = set()  # uids of new nodes that nobody has registered
         self._recalled_modes: dict[
             str, str
         ] = {}  # the modes of zones in the process before this one
@@ -71,18 +75,22 @@ class NodeLifecycleController:
         self.queue = context.new_queue()
 
     def remember(self) -> Any:
-        """Return the newest registered node, the modes of zones and the silent nodes, as JSON."""
+        """Return when the newest registered node was made, new nodes that are not registered, the
+        modes of zones and the silent nodes, as JSON."""
         modes = self._zones.modes() if self._zones is not None else self._recalled_modes
         silent = {uid: format_micro_time(since) for uid, since in sorted(self._silent.items())}
         return {
-            "newest": self._newest_uid,
+            "registeredUntil": self._registered_until,
             "modes": modes,
+            **({"unregistered": sorted(self._unregistered)} if self._unregistered else {}),
             **({"silent": silent} if silent else {}),
         }
 
     def recall(self, memory: Any) -> None:
         """Take over the JSON of :meth:`remember`."""
-        self._known_uid = self._newest_uid = max(self._newest_uid, memory["newest"])
+        until = max(self._registered_until, memory.get("registeredUntil", ""))
+        self._known_until = self._registered_until = until
+        self._unregistered.update(memory.get("unregistered", ()))
         self._recalled_modes = memory["modes"]
         self._silent.update(
             (uid, parse_time(since)) for uid, since in memory.get("silent", {}).items()
@@ -102,9 +110,12 @@ class NodeLifecycleController:
             if event.old is not None:
                 self._deleted[key] = uid_of(event.old)
                 self._silent.pop(uid_of(event.old), None)
+                self._unregistered.discard(uid_of(event.old))
                 self.queue.add(key)
             return
 
+        if event.old is None and not event.is_update and self._is_new(node):
+            self._unregistered.add(uid_of(node))
         self.queue.cancel(key)
         if (
             has_never_reported(node)
@@ -196,9 +207,28 @@ class NodeLifecycleController:
 
         raise_all(errors)
 
+    def _is_new(self, node: Node) -> bool:
+        """Return whether a node that is handed over as added was not registered yet. All nodes are
+        handed over as added where the informers list everything anew.
+
+        Of nodes made in the second of the last one that earlier processes have registered, their
+        events tell, and are there while that second is of late.
+        """
+        created = _created(node)
+        if uid_of(node) in self._registered or created != self._known_until:
+            return created > self._known_until
+        if self._clock.now() - parse_time(created) >= EVENTS_LAST:
+            return False
+        events = self._client.list("events", namespace="default").items
+        return not any(
+            event["reason"] == REGISTERED and event["involvedObject"].get("uid") == uid_of(node)
+            for event in events
+        )
+
     def _is_registered(self, node: Node) -> bool:
-        uid = uid_of(node)
-        return uid in self._registered or uid <= self._known_uid
+        if uid_of(node) in self._registered:
+            return True
+        return _created(node) <= self._known_until and uid_of(node) not in self._unregistered
 
     def _record_events(self, key: Key, node: Node | None) -> None:
         """Report that a node was deleted or registered."""
@@ -213,8 +243,13 @@ class NodeLifecycleController:
             record(deleted, "RemovingNode", f"Removing Node {key.name} from Controller")
         if node is not None and not self._is_registered(node):
             self._registered.add(uid_of(node))
-            self._newest_uid = max(self._newest_uid, uid_of(node))
-            record(uid_of(node), "RegisteredNode", f"Registered Node {key.name} in Controller")
+            self._unregistered.discard(uid_of(node))
+            self._registered_until = max(self._registered_until, _created(node))
+            record(uid_of(node), REGISTERED, f"Registered Node {key.name} in Controller")
+
+
+def _created(node: Node) -> str:
+    return node["metadata"].get("creationTimestamp") or ""
 
 
 def _about(name: str, uid: str) -> Object:

@@ -121,13 +121,12 @@ def store_event(transaction: RequestTransaction, event: Object, now: datetime, i
     is taken.
     """
     metadata = event["metadata"]
-    revision = transaction.revision
     nanoseconds = (now - EPOCH) // timedelta(microseconds=1) * 1000
     while True:
         name = f"{event['involvedObject'].get('name', '')}.{nanoseconds & 2**64 - 1:x}"
         key = Key(EVENTS, metadata["namespace"], name)
         if dns1123_subdomain(name):
-            key = key._replace(name=ids.uid(*key, "name", revision=revision))
+            key = key._replace(name=transaction.recorded_uid(ids, key, "name"))
         if transaction.get(key) is None:
             break
         nanoseconds += 1
@@ -135,7 +134,7 @@ def store_event(transaction: RequestTransaction, event: Object, now: datetime, i
     metadata |= {
         "creationTimestamp": format_time(now),
         "name": key.name,
-        "uid": ids.uid(*key, revision=revision),
+        "uid": transaction.recorded_uid(ids, key, "uid"),
     }
     transaction.create(key, event, is_plain=True)
 

@@ -102,14 +102,15 @@ class Scheduler:
         }
 
     def _rank(self, key: Key) -> Rank:
-        """Rank by priority, then age (``PrioritySort``); UIDs order pods of the same second."""
+        """Rank by priority, then age (``PrioritySort``); of pods of the same second the one that
+        has waited longest since it changed comes first."""
         pod = self._pods.get(key.namespace, key.name)
         if pod is None:
-            return (0, "", "")
+            return (0, "", 0)
         return (
             -priority(pod),
             pod["metadata"].get("creationTimestamp") or "",
-            uid_of(pod),
+            int(pod["metadata"].get("resourceVersion") or 0),
         )
 
     def _node_changed(self, event: WatchEvent) -> None:

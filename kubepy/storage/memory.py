@@ -84,7 +84,8 @@ class MemoryTransaction(BufferedTransaction[ObjectRecord]):
             for name, value in {**state.settings, **self.settings}.items()
             if value is not None
         }
-        return state._replace(meta={**state.meta, **self.meta}, settings=settings)
+        meta = state.meta.changed((name, (value,)) for name, value in self.meta.items())
+        return state._replace(meta=meta, settings=settings)
 
 
 class MemoryStore:

@@ -14,6 +14,9 @@ ADDED = "ADDED"
 MODIFIED = "MODIFIED"
 DELETED = "DELETED"
 
+# The small value that a store has once it has lost its small values: a number beyond all counts
+# that may have been among them.
+REBUILT = "rebuilt"
 LOG_LENGTH = 20_000  # revisions the change log reaches back at least
 LOG_SLACK = 5_000
 MAX_INTEGER = 2**63

@@ -265,7 +265,8 @@ class State(NamedTuple):
 
     :ivar log: the changes by their revisions, without those that are still read from the source.
     :ivar compacted: the revision from which on the change log reaches.
-    :ivar meta: the small values that were set; a source may have others.
+    :ivar meta: the small values that were set, None for one that was removed; a source may have
+        others.
     :ivar expiring: the volatile objects by the times at which they are over; None until the source
         is asked.
     :ivar timeline: the entries of the timeline by the revisions of their writes, without those of
@@ -281,7 +282,7 @@ class State(NamedTuple):
     tables: Tables = MappingProxyType({})
     log: SortedMap[int, LogEntry] = SortedMap()
     compacted: int = 0
-    meta: Mapping[str, str | None] = MappingProxyType({})
+    meta: SortedMap[str, tuple[str | None]] = SortedMap()
     expiring: Expiring | None = SortedMap()
     source: Source | None = None
     timeline: SortedMap[int, TimelineEntry] = SortedMap()
@@ -481,13 +482,15 @@ class State(NamedTuple):
     # --- small values, and the timeline
 
     def meta_value(self, name: str) -> str | None:
-        if name in self.meta or self.source is None:
-            return self.meta.get(name)
-        return self.source.meta(name)
+        entry = self.meta.get(name)
+        if entry is not None:
+            return entry[0]
+        return self.source.meta(name) if self.source is not None else None
 
     def all_meta(self) -> dict[str, str | None]:
         """Return all small values."""
-        names = {*self.meta, *(self.source.meta_names() if self.source is not None else ())}
+        own_names = (name for name, _ in self.meta.items())
+        names = {*own_names, *(self.source.meta_names() if self.source is not None else ())}
         return {name: self.meta_value(name) for name in sorted(names)}
 
     def all_expiring(self) -> Expiring:

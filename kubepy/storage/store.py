@@ -102,7 +102,8 @@ class Store(Reads, Protocol):
         self, meta: Mapping[str, str | None] = {}, *, settings: Mapping[str, Any] = {}
     ) -> None:
         """Set small values and settings (None removes one), as part of the transaction that is
-        under way, else in one of its own."""
+        under way, else in one of its own. A store that commits one object after the other commits
+        values with an object that is written after them, and the last ones at the end."""
 
     def hold(self, name: str) -> AbstractContextManager[Callable[[], bool]]:
         """Hold a named lease that dies with this process for the length of a block, which gets a

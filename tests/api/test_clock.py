@@ -11,19 +11,22 @@ from kubepy.api.clock import Clock, Ids, format_micro_time, format_time, later
 
 
 @pytest.mark.parametrize("seed", [None, 7, "lab"])
-def test_uids_sort_by_when_they_were_made(seed: int | str | None) -> None:
+def test_uids_are_of_version_7_and_all_different(seed: int | str | None) -> None:
     ids = Ids(seed)
-    made = [
-        uuid.UUID(ids.uid("pods", "default", "web", revision=revision)) for revision in range(300)
-    ]
-    assert made == sorted(made)
-    assert {(one.version, one.variant) for one in made} == {(7, uuid.RFC_4122)}
+    uids = [uuid.UUID(ids.uid("pods", "default", "web", number=number)) for number in range(300)]
+    assert len({*uids}) == len(uids)
+    assert {(uid.version, uid.variant) for uid in uids} == {(7, uuid.RFC_4122)}
+
+
+def test_uids_without_seed_sort_by_when_they_were_made() -> None:
+    uids = [Ids().uid("pods", "default", "web", number=0) for _ in range(300)]
+    assert uids == sorted(uids)
 
 
 def test_seeded_draw_depends_on_seed_subject_and_number_alone() -> None:
     def draw(seed: int, *subject: str, number: int) -> tuple[str, str]:
         ids = Ids(seed)
-        return ids.uid(*subject, revision=number), ids.suffix(*subject, number=number)
+        return ids.uid(*subject, number=number), ids.suffix(*subject, number=number)
 
     draws = [
         draw(7, "pods", "a", number=1),
@@ -42,17 +45,15 @@ def test_seeded_suffix_differs_with_each_attempt() -> None:
     )
 
 
-def test_seeded_uid_holds_milliseconds_of_own_time_and_revision() -> None:
+def test_seeded_uid_holds_milliseconds_of_own_time() -> None:
     moment = datetime(2026, 1, 1, 0, 0, 0, 4_000, UTC)
-    for revision in (5, 2**31 + 5):
-        uid = uuid.UUID(Ids(7, Clock(moment)).uid("pods", "a", revision=revision)).int
-        assert uid >> 80 == int(moment.timestamp() * 1000)
-        assert (uid >> 64 & 0xFFF) << 30 | uid >> 32 & 0x3FFFFFFF == revision
+    uid = uuid.UUID(Ids(7, Clock(moment)).uid("pods", "a", number=5)).int
+    assert uid >> 80 == int(moment.timestamp() * 1000)
 
 
 def test_draws_are_the_same_with_every_python() -> None:
     ids = Ids("lab", Clock(datetime(2026, 1, 1, tzinfo=UTC)))
-    assert ids.uid("pods", "default", "web", revision=42) == "019b76da-a800-7000-8000-002a95f719d4"
+    assert ids.uid("pods", "default", "web", number=42) == "019b76da-a800-71b4-a960-8c4de7d2f551"
     assert ids.suffix("pods", "default", "web-", number=42) == "7tvrh"
     assert ids.fraction("Pod", "web", unseeded="") == 0.7689712014226263
 

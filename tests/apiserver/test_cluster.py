@@ -234,5 +234,5 @@ def test_kind_that_is_not_its_singular_name_is_known_in_two_cases(
 def test_seeded_uid_begins_with_milliseconds_of_own_time(tmp_path: Path) -> None:
     cluster = make_cluster(tmp_path / "state", {"clock": "2026-01-01T00:00:00Z", "seed": 7})
     made = cluster.client.create("configmaps", {"metadata": {"name": "a"}}, namespace="default")
-    assert made["metadata"]["uid"].startswith("019b76da-a800-7000-8000-")
+    assert made["metadata"]["uid"].startswith("019b76da-a800-7")
     cluster.close()

@@ -9,6 +9,8 @@ import pytest
 
 from kubepy.api.meta import Object
 from kubepy.controllers.nodelifecycle import EvictionMode, ZoneCount, lifecycle_change
+from kubepy.controlplane import build_manager, manager_lock
+from kubepy.controlplane.open import make_cluster
 from tests.controllers.conftest import NOW, Lab
 
 ZONE = "topology.kubernetes.io/zone"
@@ -234,6 +236,21 @@ def test_node_that_comes_and_one_that_goes_are_reported_once(lab: Lab) -> None:
         ("RegisteredNode", "Node node-2 event: Registered Node node-2 in Controller", uids[1]),
         ("RemovingNode", "Node node-1 event: Removing Node node-1 from Controller", uids[0]),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("lists_anew", [False, True])
+def test_nodes_of_one_second_are_registered_once_by_all_processes(lists_anew: bool) -> None:
+    cluster = make_cluster("memory:", {"clock": "2026-01-01T00:00:00Z", "seed": 7})
+    for number in range(4):
+        cluster.client.create("nodes", {"metadata": {"name": f"node-{number}"}})
+        with manager_lock(cluster):
+            manager = build_manager(cluster)
+            manager._source.is_stale = lists_anew
+            manager.run_until_settled()
+    recorded = cluster.client.list("events", namespace="default").items
+    registered = [event for event in recorded if event["reason"] == "RegisteredNode"]
+    nodes = [(event["involvedObject"]["name"], event["count"]) for event in registered]
+    assert sorted(nodes) == [(f"node-{number}", 1) for number in range(4)]
 
 
 def silent_node(lab: Lab) -> Callable[[], list[Object]]:

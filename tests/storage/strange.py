@@ -9,6 +9,7 @@ etcd will be.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from kubepy.storage import CompactedError, ConflictError, Key
@@ -41,6 +42,8 @@ class StrangeStore(MemoryStore):
         self.is_missed: Callable[[int], bool] = lambda revision: False
         self._compacted = self._state.compacted
         self._past: list[State] = [self._state]  # by revision
+        # The small values of the transaction under way, with its newest revision at that time.
+        self._values: list[tuple[int, Mapping[str, str | None]]] = []
 
     def compact(self, revision: int) -> None:
         """Forget the changes up to a revision."""
@@ -60,6 +63,19 @@ class StrangeStore(MemoryStore):
             return super().changes(since)  # says why
         return ChangesSince(revision, changes, has_more=len(later) > 1)
 
+    @contextmanager
+    def transaction(self) -> Iterator[MemoryTransaction]:
+        with super().transaction() as changes:
+            self._values.clear()
+            yield changes
+
+    def set_values(
+        self, meta: Mapping[str, str | None] = {}, *, settings: Mapping[str, Any] = {}
+    ) -> None:
+        if (current := self._current()) is not None:
+            self._values.append((current.revision, dict(meta)))
+        super().set_values(meta, settings=settings)
+
     def _commit(self, changes: MemoryTransaction) -> None:
         before = self._state
         try:
@@ -74,7 +90,10 @@ class StrangeStore(MemoryStore):
     def _write(self, change: StoredChange[Any], entry: LogEntry) -> None:
         """Commit one object."""
         base = self._state
-        self._state = base.changed([change], [entry], change.revision)
+        values = (meta for revision, meta in self._values if revision < change.revision)
+        written = [(name, (value,)) for meta in values for name, value in meta.items()]
+        state = base.changed([change], [entry], change.revision)
+        self._state = state._replace(meta=state.meta.changed(written))
         self._past.append(self._state)
         if self._listener is None or self.is_missed(change.revision):
             return

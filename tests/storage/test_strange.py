@@ -9,6 +9,7 @@ from contextlib import suppress
 import pytest
 
 from kubepy.api.errors import Conflict
+from kubepy.api.meta import uid_of
 from kubepy.apiserver.cluster import VOLATILE, LocalCluster
 from kubepy.controlplane import build_manager, manager_lock
 from kubepy.controlplane.furnishing import add_first_node
@@ -152,3 +153,22 @@ def test_controllers_that_are_cut_between_two_objects_converge(
     store.before_object = lambda key, number: None
     settle(cluster)
     assert content(cluster) == {"replicas": 3, "sets": 1, "pods": ["Running"] * 3}
+
+
+def test_count_of_an_object_is_committed_with_it() -> None:
+    cluster = strange_cluster()
+    store = cluster.store
+    assert isinstance(store, StrangeStore)
+
+    def make(name: str) -> str:
+        body = {"metadata": {"name": name}}
+        return uid_of(cluster.client.create("configmaps", body, namespace="default"))
+
+    store.before_object = end_before(1)
+    with suppress(BatchEndedError), cluster.client.batch():
+        first = make("a")
+        make("b")
+    store.before_object = lambda key, number: None
+    assert store.get(Key("configmaps", "default", "b")) is None
+    cluster.client.delete("configmaps", "a", namespace="default")
+    assert make("a") != first

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubepy.api.meta import AnyObject, Object, ObjectT, annotations_of, nested_map, uid_of
+from kubepy.api.meta import (
+    AnyObject,
+    Object,
+    ObjectT,
+    annotations_of,
+    name_of,
+    nested_map,
+    uid_of,
+)
 from kubepy.api.values.gonumbers import parse_int
 
 HASH_LABEL = "pod-template-hash"
@@ -41,10 +49,10 @@ def same_template(left: AnyObject, right: AnyObject) -> bool:
 def by_age(replica_sets: Iterable[ObjectT]) -> list[ObjectT]:
     """Sort ReplicaSets by age, oldest first (``ReplicaSetsByCreationTimestamp``).
 
-    Those created within one second are sorted by UID.
+    Those created within one second are sorted by name.
     """
     return sorted(
-        replica_sets, key=lambda rs: (rs["metadata"].get("creationTimestamp", ""), uid_of(rs))
+        replica_sets, key=lambda rs: (rs["metadata"].get("creationTimestamp", ""), name_of(rs))
     )
 
 

@@ -89,8 +89,9 @@ def _account_of(attributes: Attributes) -> Object:
             account = default_account(namespace)
             account["metadata"] |= {
                 "creationTimestamp": attributes.context.clock.timestamp(),
-                "uid": attributes.context.ids.uid(*key, revision=attributes.transaction.revision),
+                "uid": attributes.transaction.new_uid(attributes.context.ids, key),
             }
+            attributes.transaction.count_object(key)
             account = attributes.transaction.create(key, account)
 
     if account is None:

@@ -142,13 +142,18 @@ def create_decoded(
         escalation.authorize_creation(scope)
         escalation.confirm_no_escalation(attributes)
     metadata = new["metadata"]
+    generate_name = metadata.get("generateName") or ""
     names_given = 0
-    if not metadata.get("name") and metadata.get("generateName"):
-        metadata["name"], names_given = _generate_name(scope, metadata["generateName"])
-    strategy = scope.strategy
+    if not metadata.get("name") and generate_name:
+        metadata["name"], names_given = _generate_name(scope, generate_name)
+    strategy, ids = scope.strategy, scope.context.ids
     scope = scope.with_name(metadata.get("name") or "")
     metadata["creationTimestamp"] = scope.context.clock.timestamp()
-    metadata["uid"] = scope.context.ids.uid(*scope.key, revision=scope.transaction.revision)
+    metadata["uid"] = (
+        scope.transaction.generated_uid(ids, scope.key, generate_name, names_given)
+        if names_given
+        else scope.transaction.new_uid(ids, scope.key)
+    )
     strategy.begin_create(new, scope.transaction.list)
     strategy.take_requester(new, scope.context.user)
     strategy.prepare_for_create(new)
@@ -162,25 +167,24 @@ def create_decoded(
     admission.validate(attributes)
     admission.check_limits(scope, metadata["name"])
     charges = admission.charge_quotas(attributes)
+    scope.transaction.count_object(scope.key, generate_name if names_given else "", names_given)
     stored = scope.create(new)
-    if names_given:
-        scope.transaction.set_names_given(scope.key_of(metadata["generateName"]), names_given)
     scope.transaction.charge(charges)
     return stored
 
 
 def _generate_name(scope: RequestScope, prefix: str) -> tuple[str, int]:
-    """Return a name that is free, and how many names the prefix has been given with it.
+    """Return a name that is free, and how many names the prefix has been given with it: at least 1.
 
     After NAME_ATTEMPTS the last one is used as it is, and refused.
     """
     subject, ids = scope.key_of(prefix), scope.context.ids
-    number = scope.transaction.names_given(subject) if ids.seed is not None else 0
+    number = scope.transaction.names_given(subject)
     for attempt in range(NAME_ATTEMPTS):
         name = prefix[:MAX_GENERATED_PREFIX] + ids.suffix(*subject, number=number, attempt=attempt)
         if scope.transaction.get(scope.key_of(name)) is None:
             break
-    return name, number + attempt + 1 if ids.seed is not None else 0
+    return name, number + attempt + 1
 
 
 def validate_new(strategy: Strategy, obj: Object) -> None:

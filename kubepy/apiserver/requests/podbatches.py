@@ -142,22 +142,20 @@ def create_alike(
     version, example = memory.made.get(mark, (-1, body))
     if version != memory.version:
         return None
-    transaction = scope.transaction
     prefix, node = body["metadata"]["generateName"], node_of(body["spec"])
     name, names_given = generate(scope, prefix)
+    scope, transaction = scope.with_name(name), scope.transaction
     admission.check_limits(scope, name)
     metadata = {
         **example["metadata"],
         "name": name,
         "creationTimestamp": scope.context.clock.timestamp(),
-        "uid": scope.context.ids.uid(*scope.key_of(name), revision=transaction.revision),
+        "uid": transaction.generated_uid(scope.context.ids, scope.key, prefix, names_given),
     }
     del metadata["resourceVersion"]
     spec = example["spec"] if node is None else with_node(example["spec"], node)
-    stored = scope.with_name(name).create({**example, "metadata": metadata, "spec": spec})
-    if names_given:
-        transaction.set_names_given(scope.key_of(prefix), names_given)
-    return stored
+    transaction.count_object(scope.key, prefix, names_given)
+    return scope.create({**example, "metadata": metadata, "spec": spec})
 
 
 def remember(

@@ -112,9 +112,8 @@ def named(holder: Object, path: str, fields: tuple[str, str]) -> Iterator[Config
 def changed_after_start(scene: Scene, content: Object, pod: Object) -> bool:
     """Return whether a ConfigMap or Secret was written after the containers of a pod had started.
 
-    Times are whole seconds, and an edited file leaves none. In a cluster with a time of its own and
-    a seed the UID of the pod has the resource version that was the newest when it was made, which
-    decides where times do not.
+    Times are whole seconds, and an edited file leaves none. Where time stands, which it does in a
+    cluster with a time of its own, resource versions decide.
     """
     states = [
         nested_map(status, "state", "running")
@@ -129,28 +128,31 @@ def changed_after_start(scene: Scene, content: Object, pod: Object) -> bool:
         (entry.get("time", "") for entry in nested_list(content["metadata"], "managedFields")),
         default="",
     )
-    has_revision = scene.settings.seed is not None and scene.cluster.clock.own is not None
-    if not has_revision or newest > started or started != pod["metadata"].get("creationTimestamp"):
+    is_exact = scene.cluster.clock.own is None
+    if is_exact or newest > started or started != pod["metadata"].get("creationTimestamp"):
         return changed > started
-    return int(content["metadata"]["resourceVersion"]) > creation_revision(pod)
+    return _version(content) > start_version(scene, pod)
 
 
-def is_late(content: Object, pod: Object) -> bool:
+def is_late(scene: Scene, content: Object, pod: Object) -> bool:
     """Return whether a ConfigMap or Secret was made after a pod, and is as it was then. A pod that
     must have it would have waited, and started with what it has."""
-    is_unchanged = (
-        value_at(content, changed_field(content)) <= content["metadata"]["creationTimestamp"]
-    )
-    return is_unchanged and uid_of(content) > uid_of(
-        pod
-    )  # UIDs of version 7 sort by the time they were made
+    made, pod_made = (obj["metadata"]["creationTimestamp"] for obj in (content, pod))
+    if value_at(content, changed_field(content)) > made:
+        return False
+    return made > pod_made or (made == pod_made and _version(content) > start_version(scene, pod))
 
 
-def creation_revision(obj: Object) -> int:
-    """Return the revision at which an object was created, from a UID of version 7 that was made
-    with a seed."""
-    digits = uid_of(obj).replace("-", "")
-    return int(digits[13:16], 16) << 30 | int(digits[16:24], 16) & 0x3FFFFFFF
+def start_version(scene: Scene, pod: Object) -> int:
+    """Return the resource version of the event that the scheduler has bound a pod, without one the
+    pod's own."""
+    events = scene.events(pod)
+    bound = [_version(event) for event in events if event["reason"] == "Scheduled"]
+    return min(bound, default=_version(pod))
+
+
+def _version(obj: Object) -> int:
+    return int(obj["metadata"]["resourceVersion"])
 
 
 def changed_field(content: Object) -> str:
@@ -188,7 +190,7 @@ def config_changed(scene: Scene, obj: Object) -> Finding | None:
                 pod
                 for pod in pods_of(scene, obj)
                 if changed_after_start(scene, content, pod)
-                and (source.is_optional or not is_late(content, pod))
+                and (source.is_optional or not is_late(scene, content, pod))
             ]
         else:
             pods = []
@@ -203,7 +205,7 @@ def config_changed(scene: Scene, obj: Object) -> Finding | None:
             use = "it uses this, which its containers read when they start"
         started = "it" if obj["kind"] == "Pod" else plural(len(pods), "pod")
         field = changed_field(content)
-        done = "made" if is_late(content, pods[0]) else "changed"
+        done = "made" if is_late(scene, content, pods[0]) else "changed"
         if value_at(content, field) <= value_at(pods[0], "status.startTime"):
             field = "metadata.resourceVersion"  # the time says nothing
         if obj["kind"] in ROLLED_OUT:

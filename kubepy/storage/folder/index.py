@@ -16,7 +16,7 @@ from kubepy.storage.errors import FolderError, RemovedIndexError, is_disk_full
 from kubepy.storage.folder import origin
 from kubepy.storage.folder.database import DamagedError, Database, is_damage, remove_files
 from kubepy.storage.folder.origin import ORIGIN_VALUE, own_link
-from kubepy.storage.model import DELETED, MODIFIED
+from kubepy.storage.model import DELETED, MODIFIED, REBUILT
 
 with lazy_imports():
     from kubepy.storage import timeline
@@ -155,9 +155,11 @@ def create(root: str, revision: int = 0) -> Database:
         try:
             database.create(revision)
             codes = origin.index_codes(os.path.join(root, OWN), unfinished)
-            if codes:
-                with database.write():
+            with database.write():
+                if codes:
                     database.set_value("internal", ORIGIN_VALUE, codes)
+                if revision:
+                    database.set_value("meta", REBUILT, str(revision))
         finally:
             database.close()
         remove_files(path)

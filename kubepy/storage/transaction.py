@@ -62,8 +62,8 @@ class TransactionEntry(Generic[Stored]):
         "has_moved",
         "is_there",
         "object",
-        "plain",
         "revision",
+        "written",
     )
 
     def __init__(self, before: Stored | None) -> None:
@@ -73,7 +73,7 @@ class TransactionEntry(Generic[Stored]):
         self.revision = before.revision if before is not None else 0
         self.expires = before.expires if before is not None else None
         self.object: Object | None = None
-        self.plain: Object | None = None  # the object, if it was put here without its JSON
+        self.written: Object | None = None  # the object, if the transaction has written it
         self.deleted_at = 0  # the revision at which the object before was deleted, if it was
         self.has_moved = False  # a write has changed its labels or owners
 
@@ -87,7 +87,7 @@ class TransactionEntry(Generic[Stored]):
     def set(self, obj: Object | None, text: str | None) -> None:
         """Set the object (None: it is not there), and its JSON where that is known."""
         self.object, self._json, self.is_there = obj, text, obj is not None
-        self.plain = obj if text is None else None
+        self.written = obj
 
 
 class StoredChange(NamedTuple, Generic[Stored]):
@@ -96,7 +96,7 @@ class StoredChange(NamedTuple, Generic[Stored]):
     :ivar before: the object as it was stored; None where there was none.
     :ivar json: the object; None deletes it.
     :ivar expires: the time at which a volatile object is over; None for every other.
-    :ivar plain: the object itself, where it holds nothing but what its JSON does.
+    :ivar object: the object with its resourceVersion, where the transaction has written it.
     """
 
     key: Key
@@ -104,7 +104,7 @@ class StoredChange(NamedTuple, Generic[Stored]):
     json: str | None
     revision: int
     expires: float | None = None
-    plain: Object | None = None
+    object: Object | None = None
 
 
 class BufferedTransaction(Generic[Stored]):
@@ -381,7 +381,9 @@ class BufferedTransaction(Generic[Stored]):
         transaction."""
         entries = ((key, self._entries[key]) for key in sorted(self._touched))
         return [
-            StoredChange(key, entry.before, entry.json, entry.revision, entry.expires, entry.plain)
+            StoredChange(
+                key, entry.before, entry.json, entry.revision, entry.expires, entry.written
+            )
             for key, entry in entries
             if entry.is_there or entry.before is not None
         ]

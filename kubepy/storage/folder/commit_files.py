@@ -16,6 +16,7 @@ and wins: it came after the commit.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -67,7 +68,7 @@ class ObjectWrite(NamedTuple):
     :ivar json: the object; None deletes it.
     :ivar expires: the time at which an object that is kept in the index alone is over; None for one
         with a file.
-    :ivar plain: the object itself, where it holds nothing but what its JSON does.
+    :ivar object: the object with its resourceVersion.
     """
 
     key: Key
@@ -75,7 +76,7 @@ class ObjectWrite(NamedTuple):
     json: str | None
     revision: int
     expires: float | None = None
-    plain: Object | None = None
+    object: Object | None = None
 
     @property
     def directory(self) -> str:
@@ -129,20 +130,27 @@ def temporary_path(row: Row, directory: str) -> str:
 def stage(
     folder: StateFolder,
     row: Row,
+    obj: Object,
     *,
     sync: bool,
     before: str | None = None,
-    content: bytes | None = None,
+    written: yaml.Written | None = None,
 ) -> Staged:
     """Write the content of a row's file beside it, under a name of its own; the row gets its stamp.
 
-    ``sync``: make the content durable. ``before``: the JSON of the object in the present file,
-    where it is known. ``content``: the content in canonical form, where that is known to be the
-    file's. Raises FolderError for an object that is too large and for a present file that cannot be
-    read, OSError.
+    :param obj: the object of the row.
+    :param sync: make the content durable.
+    :param before: the JSON of the object in the present file, where it is known.
+    :param written: as of :func:`yaml.dump`.
+
+    Raises FolderError for an object that is too large and for a present file that cannot be read,
+    OSError.
     """
     path = path_of(row.key)
-    data, canonical = (content, 1) if content is not None else _content_of(folder, row, before)
+    try:
+        data, canonical = _content_of(folder, row, obj, before, written)
+    except TypeError:  # it has tuples, or keys that are numbers: only its JSON has them otherwise
+        data, canonical = _content_of(folder, row, json.loads(row.json or ""), before, written)
     if len(data) > MAX_SIZE:
         raise FolderError(f"{folder.absolute(path)}: would be larger than 3 MiB")
     temporary = temporary_path(row, parent_of(path))
@@ -161,30 +169,30 @@ def stage(
     return Staged(row, temporary)
 
 
-def _content_of(folder: StateFolder, row: Row, before: str | None) -> tuple[bytes, int]:
+def _content_of(
+    folder: StateFolder, row: Row, obj: Object, before: str | None, written: yaml.Written | None
+) -> tuple[bytes, int]:
     """Return the content of a row's file, and 1 if it is canonical. A file to which somebody gave
     another form keeps that form."""
-    assert row.json is not None
     if row.canonical:
-        return to_file(row.json), 1
+        return to_file(obj, written), 1
     try:
         present, _, _ = folder.read(path_of(row.key))
     except FileNotFoundError:
-        return to_file(row.json), 1
+        return to_file(obj, written), 1
     except UnreadableError as error:
         raise FolderError(f"{folder.absolute(path_of(row.key))}: {error}") from error
-    if before is not None and present == to_file(before):
-        return to_file(row.json), 1
-    return to_edited_file(row.json, present), 0
+    if before is not None and present == to_file(json.loads(before)):
+        return to_file(obj, written), 1
+    return to_edited_file(obj, present), 0
 
 
-def stage_managers(folder: StateFolder, row: Row, *, sync: bool) -> str:
+def stage_managers(folder: StateFolder, row: Row, data: bytes | None, *, sync: bool) -> str:
     """Write the managers of an object that server-side apply has touched to a temporary file;
-    return its path or "".
+    return its path or "" where there are none.
 
     They are kept in a file beside the object's, so that a clone has them too.
     """
-    data = managers_of(row.json) if row.json is not None else None
     if data is None:
         return ""
     directory = parent_of(managers_path(row.key))
@@ -281,7 +289,8 @@ class Journal:
         ):
             raise ConflictError(f"{self.folder.absolute(path)} was edited in the meantime")
 
-        if write.json is None:
+        if write.object is None:
+            assert write.json is None
             assert before is not None
             row = before._replace(revision=write.revision, json=None, state=PENDING, racy=0)
             return Staged(row, temporary_path(row, parent_of(path)))
@@ -295,20 +304,16 @@ class Journal:
             replaces=_versions_to_replace(before, has_file=present is not None),
             canonical=present_row.canonical if present_row else 1,
         )
-        content = (
-            to_file(write.json, write.plain, self._written)
-            if row.canonical and write.plain is not None
-            else None
-        )
         try:
             staged = stage(
                 self.folder,
                 row,
+                write.object,
                 sync=sync,
                 before=present_row.json if present_row else None,
-                content=content,
+                written=self._written,
             )
-            managers = stage_managers(self.folder, row, sync=sync)
+            managers = stage_managers(self.folder, row, managers_of(write.object), sync=sync)
             replaced = present_row.digest if present_row else b""
             return staged._replace(managers=managers, present=present, digest=replaced)
         except OSError as error:

@@ -13,6 +13,7 @@ that a power cut loses none of them; the files follow when the system writes the
 from __future__ import annotations
 
 import errno
+import json
 import os
 import sqlite3
 import stat
@@ -439,7 +440,8 @@ def _written_rows(state: State, folder: StateFolder) -> Iterator[Row]:
             if record.expires is not None:
                 yield Row(*key, record.revision, text, expires=record.expires)
                 continue
-            path, data = path_of(key), to_file(text)
+            obj = json.loads(text)
+            path, data = path_of(key), to_file(obj)
             if len(data) > MAX_SIZE:
                 raise FolderError(printable(f"{folder.absolute(path)}: would be larger than 3 MiB"))
             mode = 0o600 if resource in PRIVATE else 0o666
@@ -447,7 +449,7 @@ def _written_rows(state: State, folder: StateFolder) -> Iterator[Row]:
             row = Row(
                 *key, record.revision, text, *stamp, digest_of(data), state=WRITTEN, canonical=1
             )
-            managers = managers_of(text)
+            managers = managers_of(obj)
             if managers is not None:
                 row = row._replace(
                     managers=str(_write_file(folder, managers_path(key), managers, 0o666))

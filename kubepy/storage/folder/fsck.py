@@ -34,7 +34,7 @@ from kubepy.storage.folder.database import (
     sum_of_rows,
 )
 from kubepy.storage.folder.files import MANAGED, PRIVATE, StateFolder, UnreadableError
-from kubepy.storage.folder.manifest import ContentError, from_json, managers_of, parse
+from kubepy.storage.folder.manifest import ContentError, from_json, parse, recorded_managers
 from kubepy.storage.folder.paths import folder_of, path_of
 from kubepy.storage.folder.scan import scan_objects
 from kubepy.storage.model import DELETED, Key, to_json
@@ -180,7 +180,7 @@ def check_managers(folder: StateFolder, rows: list[Row]) -> Iterator[tuple[str, 
         path = managers_path(row.key)
         if row.json is None or row.expires is not None:
             continue
-        if path not in paths and managers_of(row.json) is not None:
+        if path not in paths and recorded_managers(row.json) is not None:
             yield path, "is missing: the managers of its object are in the index alone"
         elif path in paths:
             managers = from_json(row.json, 0)["metadata"].get("managedFields")
@@ -243,7 +243,8 @@ def repair(access: Access) -> Iterator[str]:
             folder.remove(path)
             yield f"{path}: belongs to no object, removed"
         else:
-            settle_managers(folder, row, stage_managers(folder, row, sync=True))
+            managers = recorded_managers(row.json) if row.json is not None else None
+            settle_managers(folder, row, stage_managers(folder, row, managers, sync=True))
             yield f"{path}: made anew from the index"
 
     for path, _ in list(check_modes(folder, rows)):

@@ -166,46 +166,44 @@ def _decode_together(rows: Sequence[Row]) -> Iterator[Object]:
         yield from map(shared, objects) if frozen.is_on else objects
 
 
-def to_file(text: str, plain: Object | None = None, written: yaml.Written | None = None) -> bytes:
-    """Return the content of an object's file in canonical form, from the JSON of its row.
+def to_file(obj: Object, written: yaml.Written | None = None) -> bytes:
+    """Return the content of an object's file in canonical form.
 
-    :param plain: the object with its resourceVersion, where it holds nothing but what the JSON
-        does.
-    :param written: as of :func:`yaml.dump`, for plain objects.
+    :param written: as of :func:`yaml.dump`.
     """
-    if plain is None:
-        return yaml.dump(_without_managers(text)).encode()
-    metadata = {
-        name: value
-        for name, value in plain["metadata"].items()
-        if name not in ("managedFields", "resourceVersion")
-    }
-    return yaml.dump({**plain, "metadata": metadata}, written).encode()
+    return yaml.dump(_content_of(obj), written).encode()
 
 
-def to_edited_file(text: str, present: bytes) -> bytes:
+def to_edited_file(obj: Object, present: bytes) -> bytes:
     """Return the content of an object's file in the form that somebody gave the present content:
     comments, order and quotes stay where the object did not change."""
-    return roundtrip.merge(present, _without_managers(text))
+    return roundtrip.merge(present, _content_of(obj))
 
 
-def _without_managers(text: str) -> Object:
-    obj: Object = json.loads(text)
-    obj["metadata"].pop("managedFields", None)
-    return obj
+def _content_of(obj: Object) -> Object:
+    """Return what an object's file has of it."""
+    metadata = {
+        name: value
+        for name, value in obj["metadata"].items()
+        if name not in ("managedFields", "resourceVersion")
+    }
+    return {**obj, "metadata": metadata}
 
 
-def managers_of(text: str) -> bytes | None:
+def managers_of(obj: Object) -> bytes | None:
     """Return the content of an object's file of managers; None unless server-side apply has touched
     the object."""
-    if '"managedFields"' not in text:
-        return None
-    managers = json.loads(text)["metadata"].get("managedFields") or []
+    managers = obj["metadata"].get("managedFields") or []
     if not any(
         isinstance(manager, dict) and manager.get("operation") == "Apply" for manager in managers
     ):
         return None
     return yaml.dump({"managedFields": managers}).encode()
+
+
+def recorded_managers(text: str) -> bytes | None:
+    """Return the same from the JSON of an object's row."""
+    return managers_of(json.loads(text)) if '"managedFields"' in text else None
 
 
 def parse(data: bytes) -> FileContent:

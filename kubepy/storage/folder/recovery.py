@@ -11,6 +11,7 @@ is for the holder of the lock.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from enum import Enum, auto
 
@@ -26,7 +27,7 @@ from kubepy.storage.folder.commit_files import (
 from kubepy.storage.folder.compare import digest_of, managers_path
 from kubepy.storage.folder.database import DURABLE, NO_FILE, WRITTEN, Database, Row, Stamp, Version
 from kubepy.storage.folder.files import MANAGED, StateFolder, UnreadableError
-from kubepy.storage.folder.manifest import managers_of
+from kubepy.storage.folder.manifest import recorded_managers
 from kubepy.storage.folder.paths import CLUSTER, NAMESPACES, SUFFIX, encode, parent_of, path_of
 from kubepy.storage.folder.scan import find_obstacle, scan_objects
 
@@ -118,7 +119,8 @@ class Recovery:
         """
         path = path_of(row.key)
         self.folder.make_directory(parent_of(path))
-        staged = stage(self.folder, row, sync=True)
+        assert row.json is not None
+        staged = stage(self.folder, row, json.loads(row.json), sync=True)
         if present is FileState.MISSING:
             is_placed = replacing.create(self.folder, staged.temporary, path)
         else:
@@ -148,7 +150,7 @@ class Recovery:
     def _finish_managers(self, row: Row) -> str:
         """Bring the file of managers to what the row says; return its stamp."""
         path = managers_path(row.key)
-        data = managers_of(row.json) if row.json is not None else None
+        data = recorded_managers(row.json) if row.json is not None else None
         try:
             present = (
                 self.folder.read(path)[0] if self.folder.is_directory(parent_of(path)) else None
@@ -157,7 +159,7 @@ class Recovery:
             present = None
         if data is not None and present == data:
             return str(self.folder.stamp(path) or "")
-        return settle_managers(self.folder, row, stage_managers(self.folder, row, sync=True))
+        return settle_managers(self.folder, row, stage_managers(self.folder, row, data, sync=True))
 
 
 def remove_leftovers(folder: StateFolder) -> None:

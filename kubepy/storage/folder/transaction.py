@@ -3,7 +3,6 @@ written."""
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
@@ -19,6 +18,7 @@ from kubepy.storage.folder.outside_edits import ObservedEdits
 from kubepy.storage.folder.paths import path_of
 from kubepy.storage.folder.scan import Extent, Obstacle, Obstacles
 from kubepy.storage.folder.settings import SettingsEdit
+from kubepy.storage.frozen import thawed
 from kubepy.storage.model import Key, Object, Problem
 from kubepy.storage.transaction import BufferedTransaction, Expiry, LogEntries, TransactionEntry
 
@@ -184,7 +184,7 @@ class FolderTransaction(BufferedTransaction[Row]):
             assert kept.json is not None
             entry = self._remember(key, known)
             entry.revision = kept.revision
-            entry.set(self._decoder.object(key, kept.json, kept.revision), kept.json)
+            entry.set(thawed(self._decoder.object(key, kept.json, kept.revision)), kept.json)
             self._touched[key] = None
             self._tombstones[key] = known._replace(json=None)
             edits.log = [logged for logged in edits.log if Key(*logged[2:5]) != key]
@@ -239,7 +239,7 @@ class FolderTransaction(BufferedTransaction[Row]):
         if any(change.before is None for change in with_files):
             return False
         return not changes or any(
-            change.json is None or "deletionTimestamp" in json.loads(change.json)["metadata"]
+            change.object is None or "deletionTimestamp" in change.object["metadata"]
             for change in with_files
         )
 

@@ -129,7 +129,8 @@ def _once(factory: Factory, options: ControllerOptions) -> None:
     others_run = False
     while True:
         checkpoint = settled_checkpoint(cluster, options.quiet_for, of_this_version=not others_run)
-        if checkpoint is not None and (others_run or not checkpoint.can_skip_waits()):
+        has_more = checkpoint is not None and (checkpoint.can_skip_waits() or checkpoint.is_paced)
+        if checkpoint is not None and (others_run or not has_more):
             _warn_of_problems(factory, math.inf)  # everything was looked at just now
             factory.notes.unscheduled_pods(factory.client)
             due = [

@@ -498,6 +498,8 @@ class PlanText:
                 f"Does not finish: the controllers write more than {WAIT_WRITES:,} times at "
                 f"one moment."
             )
+        elif plan.prediction.excesses:
+            text = f"Does not finish: {plan.prediction.excesses[0].sentence}."
         elif any(contest.interval for contest in plan.prediction.contests):
             text = "Does not finish: it never comes to rest."
         elif not plan.prediction.settled:

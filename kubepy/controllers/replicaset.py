@@ -114,12 +114,15 @@ class ReplicaSetActions(NamedTuple):
     delete: Sequence[Pod] = ()
 
 
-def decide(state: ReplicaSetState) -> ReplicaSetActions:
+def decide(state: ReplicaSetState, room: int = BURST_REPLICAS) -> ReplicaSetActions:
     """Create the pods that are missing or delete those that are too many, at most a burst
-    (``manageReplicas``)."""
+    (``manageReplicas``).
+
+    :param room: how many pods may be created at most.
+    """
     surplus = len(state.pods) - state.replica_set["spec"].get("replicas", 0)
     if surplus <= 0:
-        return ReplicaSetActions(create=min(-surplus, BURST_REPLICAS))
+        return ReplicaSetActions(create=min(-surplus, BURST_REPLICAS, room))
     count = min(surplus, BURST_REPLICAS)
     pods = [member.pod for member in state.pods]
     return ReplicaSetActions(delete=pods_to_delete(pods, state.related_pods, count, state.now))
@@ -139,6 +142,7 @@ class ReplicaSetController:
         self._writer = ResourceClient(context.client, self.resource)
         self._pod_control = PodControl(context.client, Recorder(context.client, self.name))
         self._expectations: Expectations[Key] = Expectations(context.clock.now)
+        self._pace = context.pacing.pace_of(self.name)
         self.queue = context.new_queue()
         self._owners = Ownership(
             context.informers, self.resource, self.kind, self.queue, self.read_selector
@@ -159,6 +163,7 @@ class ReplicaSetController:
     def _replica_set_changed(self, event: WatchEvent) -> None:
         if event.new is None:
             self._expectations.forget(event.key)
+            self._pace.forget(event.key)
         self.queue.add(event.key)
 
     def _pod_changed(self, event: WatchEvent) -> None:
@@ -181,7 +186,9 @@ class ReplicaSetController:
         state = self.observe(key, replica_set, selector)
         error: Status | None = None
         if self._expectations.are_satisfied(key) and not is_being_deleted(replica_set):
-            error = self.act(state, decide(state))
+            wanted = replica_set["spec"].get("replicas", 0)
+            room = self._pace.room(key, wanted=wanted, existing=len(state.pods))
+            error = self.act(state, decide(state, room))
         self._write_status(state, str(error or ""))
         if error is not None:
             raise error

@@ -53,7 +53,7 @@ with lazy_imports():
     )
     from kubepy.controlplane import faults, users, verbose
     from kubepy.controlplane import manager as managers
-    from kubepy.runtime import reconcile
+    from kubepy.runtime import pacing, reconcile
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
@@ -200,7 +200,9 @@ def build_manager(cluster: LocalCluster, among: Collection[str] = NAMES) -> Mana
     scheme = cluster.scheme
     # Warnings of the API are for the author of a manifest, not for controllers.
     client = cluster.controller_client.silenced()
-    context = reconcile.Context(client, reconcile.Informers(), cluster.clock, scheme)
+    context = reconcile.Context(
+        client, reconcile.Informers(), cluster.clock, scheme, pacing.Pacing()
+    )
 
     if cluster.settings.bootstrap == FULL and store.meta(RBAC_BOOTSTRAPPED) is None:
         cluster.start()
@@ -216,9 +218,7 @@ def build_manager(cluster: LocalCluster, among: Collection[str] = NAMES) -> Mana
     )
     reconcilers = new_reconcilers(context, cluster.logger, among)
     return managers.Manager(
-        context.client,
-        context.informers,
-        cluster.clock,
+        context,
         reconcilers,
         source=managers.ListWatch(RecordedView(store), scheme.is_served),
         checkpoints=checkpoints,

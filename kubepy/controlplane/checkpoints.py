@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from kubepy.apiserver.client import Client
 from kubepy.controlplane.queues import Queues
-from kubepy.runtime.checkpoint import CONTENTION, EVENTS, Checkpoint, dump, parse
+from kubepy.runtime.checkpoint import CONTENTION, EVENTS, PACING, Checkpoint, dump, parse
 from kubepy.runtime.contention import Contention
+from kubepy.runtime.pacing import Pacing
 from kubepy.runtime.reconcile import Remembering
 
 
@@ -33,13 +34,19 @@ class Checkpoints:
     """
 
     def __init__(
-        self, store: CheckpointStore | None, queues: Queues, client: Client, contention: Contention
+        self,
+        store: CheckpointStore | None,
+        queues: Queues,
+        client: Client,
+        contention: Contention,
+        pacing: Pacing,
     ) -> None:
         self.saved: str | None = None
         self._store = store
         self._queues = queues
         self._client = client
         self._contention = contention
+        self._pacing = pacing
         self._remembering = [
             reconciler for reconciler in queues.reconcilers if isinstance(reconciler, Remembering)
         ]
@@ -66,6 +73,7 @@ class Checkpoints:
             if memory:
                 reconciler.recall(memory)
         self._contention.recall(memories.get(CONTENTION, {}))
+        self._pacing.recall(memories.get(PACING, ()))
         for component, recorder in self._client.event_memories.items():
             recorder.recall(memories.get(EVENTS, {}).get(component))
 
@@ -77,12 +85,14 @@ class Checkpoints:
         """
         if self._store is None:
             return
+        memories = self._memories(now)
         checkpoint = Checkpoint(
             revision,
             tuple(self._queues.pending()),
-            self._memories(now),
+            memories,
             self._queues.position(),
             is_cut,
+            PACING in memories,
         )
         text = dump(checkpoint, self._store.identity)
         if text != self.saved:
@@ -106,4 +116,7 @@ class Checkpoints:
         of_contention = self._contention.remember()
         if of_contention:
             memories[CONTENTION] = of_contention
+        of_pacing = self._pacing.remember()
+        if of_pacing:
+            memories[PACING] = of_pacing
         return memories

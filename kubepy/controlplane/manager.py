@@ -20,12 +20,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
-from kubepy.api.clock import Clock
 from kubepy.api.errors import AlreadyExists, Conflict, Expired, Status
-from kubepy.apiserver.client import Batch, Client
+from kubepy.apiserver.client import Batch
 from kubepy.controlplane.checkpoints import Checkpoints
 from kubepy.controlplane.checkpoints import CheckpointStore as CheckpointStore
 from kubepy.controlplane.queues import Queues
@@ -36,8 +35,10 @@ from kubepy.controlplane.timekeeping import MAX_POLL_SECONDS, Poller, Timekeeper
 from kubepy.controlplane.timekeeping import MOVED_POLL_SECONDS as MOVED_POLL_SECONDS
 from kubepy.controlplane.timekeeping import POLL_SECONDS as POLL_SECONDS
 from kubepy.controlplane.timekeeping import Horizon as Horizon
+from kubepy.runtime.checkpoint import Pending
 from kubepy.runtime.contention import Contention, Party
-from kubepy.runtime.reconcile import Informers, Key, Reconciler, WatchEvent
+from kubepy.runtime.pacing import Excess
+from kubepy.runtime.reconcile import Context, Key, Reconciler, WatchEvent
 from kubepy.storage import StorageError, is_disk_full
 
 # A batch ends with the first reconciler's turn once it has taken BATCH_SECONDS × (1 + BEGIN_SHARE ×
@@ -51,10 +52,10 @@ ROOM_SECONDS = 1.0  # after which a sync that found no room on the disk is tried
 RETRY_PATIENCE = 0.1  # back-offs this short are waited for: the second try mostly succeeds
 MAX_CONFLICTS = 20  # in a row
 # Writes of controllers without a moment in which nothing is left to do: in a command that reads,
-# after which the rest is left to the next one (some 5,000 pods get ready), and in one that waits or
-# predicts (25,000 pods are replaced).
-READ_WRITES = 20_000
-WAIT_WRITES = 300_000
+# after which the rest is left to the next one (some 2,000 pods get ready), and in one that waits or
+# predicts (10,000 pods are replaced).
+READ_WRITES = 8_000
+WAIT_WRITES = 100_000
 
 
 class WriteBudget:
@@ -106,6 +107,7 @@ class FailedBatches:
 class Manager:
     """Runs reconcilers over one cluster.
 
+    :param context: the one that the reconcilers were built with.
     :param list_watch: the objects that informers read.
     :param checkpoints: keeps the manager's checkpoint; without, it reconciles every object when it
         starts.
@@ -116,9 +118,7 @@ class Manager:
 
     def __init__(
         self,
-        client: Client,
-        informers: Informers,
-        clock: Clock,
+        context: Context,
         reconcilers: Sequence[Reconciler],
         *,
         source: ListWatch,
@@ -127,13 +127,17 @@ class Manager:
         self.queues = Queues(reconcilers)
         self.commits_each_turn = False
         self.is_awaited: Callable[[], bool] = lambda: False
-        self._client = client
-        self._source = EventSource(client, informers, source, reconcilers)
+        client = self._client = context.client
+        clock = context.clock
+        self._source = EventSource(client, context.informers, source, reconcilers)
         self.freshness = self._source.freshness
         self.poller = Poller(clock, self.poll, client.is_quiet)
         self._time = Timekeeper(clock, self.queues)
         self._contention = Contention(clock.now, self.queues.hold, self.queues.release)
-        self._checkpoints = Checkpoints(checkpoints, self.queues, client, self._contention)
+        self._pacing = context.pacing
+        self._checkpoints = Checkpoints(
+            checkpoints, self.queues, client, self._contention, self._pacing
+        )
         self._syncing: Party | None = None  # the sync whose writes are observed
         self._summary = Summary()  # of this run
         self._budget = WriteBudget(math.inf)  # of this run
@@ -213,6 +217,7 @@ class Manager:
         self._contention.noticed.clear()
         self.freshness.begin_run()
         self._resume()
+        self._begin_pacing(is_bounded=most_writes < math.inf)
         self._time.begin(horizon, shows_each_moment=done is not None or skip_waits)
 
         def is_over() -> bool:
@@ -245,6 +250,7 @@ class Manager:
         self._summary.is_cut = self._is_cut()
         self._save()
         self._summary.contests = list(self._contention.noticed.values())
+        self._summary.excesses = list(self.excesses)
         self._summary.due = self.queues.all_due()
         return self._summary
 
@@ -281,6 +287,11 @@ class Manager:
                 pause = min(2 * pause, MAX_POLL_SECONDS)
                 clock.sleep(pause)
 
+    def _begin_pacing(self, *, is_bounded: bool) -> None:
+        """Let controllers go on that an earlier run has stopped, if this one works to the end."""
+        for excess in self._pacing.begin_run(is_bounded=is_bounded):
+            self.queues.restored.append(Pending(excess.reconciler, excess.key, None))
+
     # --- what is left to do
 
     def has_work(self) -> bool:
@@ -290,6 +301,12 @@ class Manager:
         if bool(self.queues.restored):
             return True
         return self.queues.has_keys()
+
+    @property
+    def excesses(self) -> Collection[Excess]:
+        """The workloads that this run has looked at, and that ask for far more pods than they
+        get."""
+        return self._pacing.noticed.values()
 
     def is_settled(self) -> bool:
         """Return whether nothing is to be done now, nor falls due later but what repeats for

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from kubepy.api.meta import uid_of
 from kubepy.runtime.contention import Contest
+from kubepy.runtime.pacing import Excess
 from kubepy.runtime.reconcile import Key, WatchEvent
 
 
@@ -46,6 +47,7 @@ class Summary:
 
     :ivar due: what remains, earliest first.
     :ivar contests: controllers that undo each other's work, and wait for that reason.
+    :ivar excesses: workloads that ask for far more pods than they get.
     :ivar is_cut: the run has ended at the bound of its writes, with work left to be done now.
     """
 
@@ -53,6 +55,7 @@ class Summary:
         self.failures: list[SyncFailure] = []
         self.due: list[Due] = []
         self.contests: list[Contest] = []
+        self.excesses: list[Excess] = []
         self.is_cut = False
         self._before: dict[Key, str] = {}  # uid before the run, "" where there was none
         self._after: dict[Key, str] = {}

@@ -336,7 +336,7 @@ def plan_document(plan: Plan, program: str = "kubepy") -> Object:
             if planned.note is not None
         ],
         "contests": [contest_document(contest) for contest in prediction.contests],
-        "cut": prediction.is_cut,
+        "cut": prediction.is_cut or bool(prediction.excesses and not plan.finishes),
         "why": [
             why_document(planned.why, program)
             for planned in plan.workloads

@@ -26,8 +26,9 @@ from kubepy.controlplane import build_manager, manager_lock
 from kubepy.controlplane.manager import WAIT_WRITES
 from kubepy.insight import Timeline
 from kubepy.insight.timeline import read_timeline
-from kubepy.runtime.checkpoint import CHECKPOINT, CONTENTION, MEMORIES, Pending, latest
+from kubepy.runtime.checkpoint import CHECKPOINT, CONTENTION, MEMORIES, PACING, Pending, latest
 from kubepy.runtime.contention import Contest, cycles_of, waits_of
+from kubepy.runtime.pacing import Excess, excesses_of
 from kubepy.storage import Key
 
 DAY = 24 * 3600.0  # seconds
@@ -79,6 +80,11 @@ class Prediction:
     def contests(self) -> tuple[Contest, ...]:
         """The controllers that undo each other's work at the end, without end."""
         return contests_of(self.cluster)
+
+    @cached_property
+    def excesses(self) -> tuple[Excess, ...]:
+        """The workloads that ask for far more pods than they get."""
+        return tuple(excesses_of(memory_of(self.cluster, PACING) or ()))
 
     @cached_property
     def timeline(self) -> Timeline:
@@ -252,9 +258,15 @@ def contests_of(cluster: LocalCluster) -> tuple[Contest, ...]:
 
 def memory_of_contention(cluster: LocalCluster) -> Mapping[str, Any]:
     """Return what the controllers of a cluster remember of contests."""
+    return memory_of(cluster, CONTENTION) or {}
+
+
+def memory_of(cluster: LocalCluster, name: str) -> Any:
+    """Return one of the memories of a cluster's controllers, None if there is none."""
     text = cluster.store.meta(MEMORIES)
-    memory: Mapping[str, Any] = json.loads(text).get(CONTENTION, {}) if text else {}
-    return memory
+    if not text:
+        return None
+    return json.loads(text).get(name)
 
 
 def cycles_in(memory: Mapping[str, Any], now: datetime) -> list[Contest]:

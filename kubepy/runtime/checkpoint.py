@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from kubepy.apiserver.settings import ClusterSettings
     from kubepy.storage.store import Store
 
-EVENTS, CONTENTION = "events", "contention"  # what is no reconciler's among the memories
+# what is no reconciler's among the memories
+EVENTS, CONTENTION, PACING = "events", "contention", "pacing"
 CHECKPOINT, MEMORIES = (
     "manager.checkpoint",
     "manager.memories",
@@ -65,7 +66,7 @@ class Checkpoint(NamedTuple):
 
     ``turn``: the position of the reconciler whose turn it is, and the number of keys that are left
     to it; () between two rounds. ``is_cut``: the last run ended at the bound of its writes, with
-    work left to be done.
+    work left to be done. ``is_paced``: controllers would go on in a run that works to the end.
     """
 
     revision: int
@@ -73,6 +74,7 @@ class Checkpoint(NamedTuple):
     memories: Mapping[str, Any] = {}
     turn: tuple[int, ...] = ()
     is_cut: bool = False
+    is_paced: bool = False
 
     def is_settled(self, now: datetime, within: float = 0.0) -> bool:
         """Return whether no key falls due within so many seconds, and no repeating one now."""
@@ -112,6 +114,7 @@ def dump(checkpoint: Checkpoint, reconcilers: Sequence[str]) -> str:
         "memories": None,
         "turn": checkpoint.turn,
         "cut": checkpoint.is_cut,
+        "paced": checkpoint.is_paced,
     }
     return "\n".join(
         json.dumps(part, separators=(",", ":"), sort_keys=True)
@@ -232,4 +235,5 @@ def _read(record: Mapping[str, Any]) -> Checkpoint:
         record["memories"] or {},
         tuple(record.get("turn", ())),
         bool(record.get("cut")),
+        bool(record.get("paced")),
     )

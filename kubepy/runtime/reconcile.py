@@ -19,6 +19,7 @@ from kubepy.api.meta import AnyObject, namespace_of
 from kubepy.api.scheme import Scheme
 from kubepy.api.watch import WatchEvent
 from kubepy.runtime.informers import Informers
+from kubepy.runtime.pacing import Pacing
 from kubepy.runtime.workqueue import BASE_DELAY, BURST, MAX_DELAY, WorkQueue
 from kubepy.storage import Key
 
@@ -86,12 +87,13 @@ class Remembering(Protocol):
 
 class Context(NamedTuple):
     """The things that every reconciler is built with. ``scheme``: the cluster's resources, custom
-    ones included."""
+    ones included. ``pacing``: how many pods controllers may make."""
 
     client: Client
     informers: Informers
     clock: Clock
     scheme: Scheme = Scheme()
+    pacing: Pacing = Pacing()
 
     def new_queue(self, delays: tuple[float, float] = (BASE_DELAY, MAX_DELAY)) -> WorkQueue[Key]:
         """``delays``: the first back-off and the longest, in seconds."""

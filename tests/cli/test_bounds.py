@@ -51,6 +51,25 @@ def test_command_after_a_count_too_large_does_its_own_work_first(
     assert run("get", "pods", "-o", "name").out == ""
 
 
+def test_wait_for_a_count_too_large_ends_at_once_and_says_why(folder: Path) -> None:
+    run("init")
+    run("create", "deployment", "web", "--image=i", "--replicas=2147483647")
+    waited = run("rollout", "status", "deploy/web")
+    assert waited.status == 1
+    assert "this would wait for ever" in waited.err
+    assert 'gets 500 of them for now: "kubepy controller --once" lets' in waited.err
+    assert run("get", "deploy", "web").err == ""
+
+
+def test_controller_goes_on_where_a_command_has_stopped(folder: Path) -> None:
+    run("init")
+    set_up(folder, "limits: {pods: 510}\n")
+    run("create", "deployment", "web", "--image=i", "--replicas=2147483647")
+    run("get", "pods")
+    run("controller", "--once", "-q")
+    assert len(run("get", "pods", "-o", "name").out.splitlines()) == 510
+
+
 # --- the limit of pods ----------------------------------------------------------------------------
 
 

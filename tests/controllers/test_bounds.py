@@ -16,6 +16,7 @@ from kubepy.controlplane.summary import Summary
 from kubepy.insight import prediction
 from kubepy.insight.prediction import contests_of
 from kubepy.runtime.contention import MOST_ROUNDS
+from kubepy.runtime.pacing import FIRST_PODS
 
 TAINT = "taint nodes node-1 maintenance=yes:NoExecute"
 MORE = 15  # rounds, beyond the bound, until a wait is the longest
@@ -33,6 +34,16 @@ def workload(
         "kind": kind,
         "metadata": {"name": name, "namespace": "default"},
         "spec": {"selector": {"matchLabels": {"app": name}}, "template": template, **spec},
+    }
+
+
+def job(**spec: object) -> Object:
+    pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "count", "namespace": "default"},
+        "spec": {"template": {"spec": pod}, **spec},
     }
 
 
@@ -269,6 +280,57 @@ def test_stateful_set_of_any_size_makes_pods(spec: Object) -> None:
     cluster.run("scale sts/web --replicas=0", check=True)
     run(cluster)
     assert not cluster.client.list("pods")
+
+
+@pytest.mark.parametrize(
+    "counted",
+    [
+        workload("ReplicaSet", replicas=2**31 - 1),
+        workload("StatefulSet", replicas=2**31 - 1, serviceName="web"),
+        workload("StatefulSet", replicas=2**31 - 1, podManagementPolicy="Parallel"),
+        job(parallelism=2**31 - 1, completions=2**31 - 1),
+        job(parallelism=1, completions=2**31 - 1),
+    ],
+    ids=lambda counted: f"{counted['kind']} {counted['spec'].get('parallelism', '')}",
+)
+def test_bounded_run_makes_the_first_pods_of_a_count_that_is_far_too_large(counted: Object) -> None:
+    cluster = Cluster.temporary(nodes=6)  # an ordered StatefulSet needs room for all of them
+    cluster.client.create(counted)
+    summary = run(cluster, most_writes=20_000)
+    assert not summary.is_cut
+    assert [excess.wanted for excess in summary.excesses] == [2**31 - 1]
+    assert made(cluster) == FIRST_PODS
+    assert not run(cluster, most_writes=20_000).excesses, "there is nothing left to look at"
+
+
+def test_run_to_the_end_goes_on_where_a_bounded_one_has_stopped() -> None:
+    cluster = Cluster.temporary(nodes=1, settings={"limits": {"pods": FIRST_PODS + 30}})
+    cluster.client.create(workload(replicas=2**31 - 1))
+    run(cluster, most_writes=20_000)
+    assert made(cluster) == FIRST_PODS
+    run(cluster)
+    assert made(cluster) == FIRST_PODS + 30
+
+
+def test_workload_that_asks_for_fewer_pods_again_gets_all_of_them() -> None:
+    cluster = Cluster.temporary(nodes=1)
+    cluster.client.create(workload(replicas=2**31 - 1))
+    run(cluster, most_writes=20_000)
+    cluster.run(f"scale deploy/web --replicas={FIRST_PODS + 20}", check=True)
+    assert not run(cluster, most_writes=20_000).excesses
+    assert made(cluster) == FIRST_PODS + 20
+
+
+def test_plan_says_which_workload_asks_for_far_too_many_pods() -> None:
+    cluster = Cluster.temporary(nodes=1)
+    planned = cluster.run("plan create deployment web --image=i --replicas=2147483647")
+    assert planned.status == 2
+    last = planned.stdout.splitlines()[-1]
+    assert "asks for 2,147,483,647 pods and gets 500 of them" in last
+    document = json.loads(
+        cluster.run("plan -o json create deployment web --image=i --replicas=2147483647").stdout
+    )
+    assert document["cut"]
 
 
 def test_plan_of_any_size_ends_at_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:

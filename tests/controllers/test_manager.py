@@ -85,9 +85,7 @@ class Toy:
             lambda: store.meta("toy"), lambda text: store.set_values({"toy": text})
         )
         self.manager = Manager(
-            lab.client,
-            context.informers,
-            lab.cluster.clock,
+            context,
             [self.copier],
             source=ListWatch(RecordedView(store)),
             checkpoints=checkpoints,

@@ -37,7 +37,9 @@ def test_quota_counts_what_is_there_and_forgets_what_has_gone(tmp_path: Path) ->
     client, informers = cluster.client, Informers()
     own = [ResourceQuotaController(Context(client, informers, cluster.clock, cluster.scheme))]
     manager = Manager(
-        client, informers, cluster.clock, own, source=ListWatch(RecordedView(cluster.store))
+        Context(client, informers, cluster.clock),
+        own,
+        source=ListWatch(RecordedView(cluster.store)),
     )
 
     def used() -> Object:
@@ -85,7 +87,9 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
     yield Lab(
         cluster,
         Manager(
-            client, informers, cluster.clock, own, source=ListWatch(RecordedView(cluster.store))
+            Context(client, informers, cluster.clock),
+            own,
+            source=ListWatch(RecordedView(cluster.store)),
         ),
     )
     cluster.close()

@@ -23,7 +23,9 @@ def test_ttl_annotation_is_set_on_every_node(tmp_path: Path) -> None:
     informers = Informers()
     own = [TTLController(Context(cluster.client, informers, cluster.clock))]
     manager = Manager(
-        cluster.client, informers, cluster.clock, own, source=ListWatch(RecordedView(cluster.store))
+        Context(cluster.client, informers, cluster.clock),
+        own,
+        source=ListWatch(RecordedView(cluster.store)),
     )
     for name in ("a", "b"):
         meta = {"name": name, "annotations": {"note": name}}

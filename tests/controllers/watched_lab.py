@@ -220,9 +220,7 @@ class WatchedLab(Lab):
             identity(reconciler_names(cluster.settings), cluster.settings),
         )
         manager = Manager(
-            cluster.client,
-            informers,
-            cluster.clock,
+            Context(cluster.client, informers, cluster.clock),
             made,
             source=ListWatch(RecordedView(store)),
             checkpoints=checkpoints,

@@ -31,7 +31,9 @@ class Run:
         context = Context(self.client, informers, self.cluster.clock)
         own = [Kubelet(context)]
         source = ListWatch(RecordedView(self.cluster.store))
-        self.manager = Manager(self.client, informers, self.cluster.clock, own, source=source)
+        self.manager = Manager(
+            Context(self.client, informers, self.cluster.clock), own, source=source
+        )
 
     def settle(self) -> None:
         assert self.manager.run_until_settled().failures == []

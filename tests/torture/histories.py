@@ -421,9 +421,7 @@ class Process:
             identity(reconciler_names(cluster.settings), cluster.settings),
         )
         self.manager = Manager(
-            cluster.client,
-            self.informers,
-            cluster.clock,
+            context,
             [*new_reconcilers(context, among=NAMES), self.mirror],
             source=ListWatch(RecordedView(cluster.store), cluster.scheme.is_served),
             checkpoints=checkpoints,
@@ -635,9 +633,7 @@ class History:
         before = fork_of(fork.store)
         context = Context(fork.client, Informers(), fork.clock, fork.scheme)
         manager = Manager(
-            fork.client,
-            context.informers,
-            fork.clock,
+            context,
             new_reconcilers(context),
             source=ListWatch(RecordedView(fork.store), fork.scheme.is_served),
         )

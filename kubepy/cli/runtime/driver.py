@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.api.clock import format_time, later
+from kubepy.api.meta import controller_of, uid_of
 from kubepy.cli.errors import CliError
 from kubepy.controlplane import MANAGER_LOCK, build_manager, manager_lock
 from kubepy.lazy import lazy_imports
@@ -34,7 +35,7 @@ WAIT_PATIENCE = (
     366 * 86400.0
 )  # own time's seconds: how long a wait lets things repeat before others are due
 NOTE_SECONDS = 2  # after which a user at a terminal is told why pods have no node
-MOST_CONTESTS = 5  # controllers that undo each other's work that are named
+MOST_CONTESTS = 5  # controllers that undo each other's work, and workloads, that are named
 TAKE_OVER_SECONDS = (
     1.0  # how soon a waiting command notices that the process that ran the controllers has ended
 )
@@ -283,6 +284,8 @@ class Driver:
             is_first = False
             try:
                 if self._reconciles and has_work and self._run(burst):
+                    if owner is not None:
+                        self._check_excesses(owner)
                     continue
             except FolderError as error:
                 if not is_unwritable(error):
@@ -495,6 +498,7 @@ class Driver:
                 f"more objects"
             )
 
+        self._tell_excesses(summary)
         if summary.is_cut and not self._has_told_cut:
             self._has_told_cut = True
             self._say(
@@ -502,6 +506,26 @@ class Driver:
                 f"done: the next "
                 f'command lets them go on, "{self._notes.program} controller --once" to the end'
             )
+
+    def _tell_excesses(self, summary: Summary) -> None:
+        """Say, once, which workloads ask for far more pods than they get."""
+        excesses = [excess for excess in summary.excesses if excess.key not in self._told]
+        self._told.update(excess.key for excess in excesses)
+        for excess in excesses[:MOST_CONTESTS]:
+            self._say(
+                f"note: {excess.sentence} for now: "
+                f'"{self._notes.program} controller --once" lets the controllers go on'
+            )
+
+    def _check_excesses(self, owner: Object) -> None:
+        """Raise CliError where the workload whose pods are waited for does not get them all."""
+        for excess in self._open_manager().excesses:
+            maker = self._cluster.store.get(excess.key)
+            if maker is None:
+                continue
+            controller = controller_of(maker) or {}
+            if uid_of(owner) in (uid_of(maker), controller.get("uid")):
+                raise CliError(f"this would wait for ever: {excess.sentence}")
 
     def _open_manager(self) -> Manager:
         """Return the manager of this command."""

@@ -76,6 +76,7 @@ class JobController:
         self._recorder = Recorder(context.client, self.name)
         self._pod_control = PodControl(context.client, self._recorder)
         self._backoffs: dict[str, BackoffRecord] = {}  # by the Job's uid
+        self._pace = context.pacing.pace_of(self.name)
         self.queue = context.new_queue()
         self._owners = Ownership(context.informers, JOBS, "Job", self.queue)
         self._members = context.informers.add_index(
@@ -102,6 +103,7 @@ class JobController:
         self.queue.add(event.key)
         job = cast("Job | None", event.new or event.old)
         if job is not None and (event.new is None or is_finished(job)):
+            self._pace.forget(event.key)
             self._backoffs.pop(uid_of(job), None)
             for key in self._informers.dependents(uid_of(job), PODS):
                 self.queue.add(key)
@@ -149,8 +151,18 @@ class JobController:
         to_claim = self._owners.to_claim(PODS, job, self._members)
         claimed = manager.claim(self._pods.at(to_claim), selector) if to_claim else []
         pods = sorted([*self._members.group(uid_of(job)).values(), *claimed], key=name_of)
-        return new_job_state(
+        state = new_job_state(
             key, job, pods, self._backoffs.get(uid_of(job), BackoffRecord()), self._clock.now()
+        )
+        return state._replace(room=self._room(state))
+
+    def _room(self, state: JobState) -> int:
+        """Return how many pods a Job may be given; those that have ended count."""
+        spec = state.job["spec"]
+        return self._pace.room(
+            state.key,
+            wanted=max(spec["parallelism"], spec.get("completions") or 0),
+            existing=len(state.active_pods) + state.succeeded + state.failed,
         )
 
     def _index_pod(self, pod: Pod) -> tuple[str, Pod] | None:

@@ -101,7 +101,7 @@ def manage(state: JobState) -> JobActions:
         return JobActions(delete=surplus[:MAX_PODS_PER_SYNC], release=True)
     missing = wanted - active - (state.terminating if only_replaces_failed_pods(state.job) else 0)
     if missing > 0:
-        return create_pods(state, min(missing, MAX_PODS_PER_SYNC))
+        return create_pods(state, min(missing, MAX_PODS_PER_SYNC, state.room))
     return JobActions()
 
 

@@ -3,6 +3,7 @@ functions."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
@@ -57,6 +58,7 @@ class JobState(NamedTuple):
     failed_indexes: Indexes  # matter only with a limit for each index
     backoff: BackoffRecord  # with the new pods
     now: datetime
+    room: int = sys.maxsize  # how many pods may be created at most
 
     @property
     def failed(self) -> int:

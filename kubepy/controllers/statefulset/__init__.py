@@ -82,6 +82,7 @@ class StatefulSetController:
         self._writer = ResourceClient(context.client, STATEFUL_SETS)
         self._pod_control = StatefulPodControl(context, Recorder(context.client, self.name))
         self._history = history.History(context.client)
+        self._pace = context.pacing.pace_of(self.name)
         self.queue = context.new_queue()
         self._owners = Ownership(context.informers, STATEFUL_SETS, "StatefulSet", self.queue)
         self._replicas = context.informers.add_index(
@@ -101,6 +102,8 @@ class StatefulSetController:
         }
 
     def _stateful_set_changed(self, event: WatchEvent) -> None:
+        if event.new is None:
+            self._pace.forget(event.key)
         self.queue.add(event.key)
 
     # --- sync
@@ -153,6 +156,9 @@ class StatefulSetController:
             self._observed_claims(stateful_set, pods),
             stateful_set["spec"].get("minReadySeconds", 0),
             self._clock.now(),
+            self._pace.room(
+                key, wanted=stateful_set["spec"].get("replicas", 1), existing=len(pods)
+            ),
         )
 
     def _index_replica(self, pod: Pod) -> tuple[str, Replica] | None:

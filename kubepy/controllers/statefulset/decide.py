@@ -98,7 +98,7 @@ def split_by_range(state: StatefulSetState) -> tuple[list[Replica], list[Replica
     by_ordinal = {replica.ordinal: replica for replica in state.pods}
     in_range = ordinals(state.stateful_set)
     replicas = []
-    for ordinal in considered_ordinals(state.stateful_set, by_ordinal):
+    for ordinal in considered_ordinals(state.stateful_set, by_ordinal, state.room):
         replica = by_ordinal.get(ordinal)
         if replica is None:
             is_current = is_made_at_current_revision(state.current_set, ordinal)

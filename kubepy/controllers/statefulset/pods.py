@@ -118,11 +118,16 @@ def ordinals(stateful_set: StatefulSet) -> range:
     return range(start, start + stateful_set["spec"].get("replicas", 1))
 
 
-def considered_ordinals(stateful_set: StatefulSet, present: Collection[int]) -> list[int]:
+def considered_ordinals(
+    stateful_set: StatefulSet, present: Collection[int], room: int = MOST_MISSING
+) -> list[int]:
     """Return the ordinals that a sync looks at, in order: those that have pods, and the first that
-    lack them, of which an ordered set makes one."""
+    lack them, of which an ordered set makes one.
+
+    :param room: how many pods may be made at most.
+    """
     in_range = ordinals(stateful_set)
-    most = 1 if is_ordered(stateful_set) else MOST_MISSING
+    most = min(1 if is_ordered(stateful_set) else MOST_MISSING, room)
     missing = islice((ordinal for ordinal in in_range if ordinal not in present), most)
     return sorted([*missing, *(ordinal for ordinal in present if ordinal in in_range)])
 

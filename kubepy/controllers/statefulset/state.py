@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.controllers.statefulset import claims
-from kubepy.controllers.statefulset.pods import Replica, ordinals
+from kubepy.controllers.statefulset.pods import MOST_MISSING, Replica, ordinals
 
 if TYPE_CHECKING:
     from kubepy.api.typed import ControllerRevision, PersistentVolumeClaim, StatefulSet
@@ -31,6 +31,7 @@ class StatefulSetState(NamedTuple):
     claims: Mapping[str, PersistentVolumeClaim]  # that the informers know, by name
     min_ready_seconds: int
     now: datetime
+    room: int = MOST_MISSING  # how many pods may be made at most
 
     def is_available(self, replica: Replica) -> bool:
         return replica.is_available(self.min_ready_seconds, self.now)

@@ -7,7 +7,7 @@ has had too many.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -84,6 +84,30 @@ class Recorder:
             if decision is not None and takes_events(transaction, namespace):
                 self._write(transaction, decision, now)
 
+    def silent_rounds(self, obj: Mapping[str, Any], event_type: str, period: float) -> int:
+        """Return in how many rounds, each so many seconds after the one before, no event of a type
+        about an object would be let through."""
+        return len(self._correlator.drops(_subject(_event_about(obj, event_type)), period))
+
+    def drop(
+        self,
+        obj: Mapping[str, Any],
+        event_type: str,
+        events: Sequence[tuple[str, str]],
+        times: int,
+        period: float,
+    ) -> None:
+        """Count the events of so many silent rounds, in each of which the same ones came.
+
+        :param events: the reason and the message of each.
+        """
+        event = _event_about(obj, event_type)
+        with self._client.transaction() as transaction:
+            self._load_stored(transaction, event)
+        drops = self._correlator.drops(_subject(event), period)[:times]
+        for reason, message in events:
+            self._correlator.drop({**event, "reason": reason, "message": message}, drops)
+
     def _load_stored(self, transaction: RequestTransaction, event: Object) -> None:
         """Read the events about the object of an event that earlier processes have recorded."""
         name = event["involvedObject"].get("name", "")
@@ -137,6 +161,15 @@ def store_event(transaction: RequestTransaction, event: Object, now: datetime, i
         "uid": transaction.recorded_uid(ids, key, "uid"),
     }
     transaction.create(key, event, is_plain=True)
+
+
+def _event_about(obj: Mapping[str, Any], event_type: str) -> Object:
+    """Return what of an event tells which others count with it."""
+    return {
+        "involvedObject": object_reference(obj),
+        "metadata": {"namespace": namespace_of(obj) or "default"},
+        "type": event_type,
+    }
 
 
 class StoredEvents:
@@ -284,6 +317,26 @@ class Correlator:
             return None
         self._allowances[subject] = _Allowance(tokens - 1, now)
         return EventDecision(event, name)
+
+    def drops(self, subject: EventKey, period: float) -> list[_Allowance]:
+        """Return the allowances of a subject in the coming rounds in which all its events are
+        dropped."""
+        allowance = self._allowances.get(subject)
+        drops: list[_Allowance] = []
+        while allowance is not None:
+            now = allowance.last + timedelta(seconds=period)
+            allowance = _Allowance(allowance.tokens_at(now), now)
+            if allowance.tokens >= 1:
+                break
+            drops.append(allowance)
+        return drops
+
+    def drop(self, event: Object, drops: Sequence[_Allowance]) -> None:
+        """Count an event that has come, and was dropped, with each of some allowances."""
+        for allowance in drops:
+            event, self._key = self._aggregate(event, allowance.last)
+            self._observe(event, allowance.last)
+            self._allowances[_subject(event)] = allowance
 
     def set_name(self, event: Object) -> None:
         """Note the name under which the event of the last decision was stored."""

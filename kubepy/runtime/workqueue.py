@@ -115,14 +115,18 @@ class WorkQueue(Generic[K]):
             if len(heap) > 2 * len(self._due) + MOST_STALE:
                 heap[:] = sorted(set(filter(self._counts, heap)))
 
-    def rest(self, key: K, period: float) -> None:
+    def rest(self, key: K, period: float, periods: float = math.inf) -> None:
         """Put off a key that would come again after every period of so many seconds, and find
         nothing to do.
 
         It is not handed out before somebody adds it again, and then no later than at the end of the
         period in which that happens. It counts as repeating, and as pending at the end of the
         present period.
+
+        :param periods: after so many it is handed out in any case.
         """
+        if periods < math.inf:
+            self.add_after(key, period * periods, repeating=True)
         self._resting[key] = self._now(), period
 
     def _end_rest(self, key: K) -> None:
@@ -279,7 +283,7 @@ class WorkQueue(Generic[K]):
         delayed = [
             (due, order, key)
             for due, order, key in self._delayed
-            if self._counts((due, order, key))
+            if self._counts((due, order, key)) and key not in self._resting
         ]
         resting = [
             (due, 0, key) for key in self._resting if (due := self._end_of_period(key)) is not None

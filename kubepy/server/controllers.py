@@ -126,6 +126,23 @@ class ServerPipe:
         return self.is_closed
 
 
+class Failures:
+    """Says what keeps the controllers from their work, once until it is another trouble or they
+    have worked again."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._told = ""
+
+    def tell(self, text: str) -> None:
+        if text != self._told:
+            self._told = text
+            self._say(text)
+
+    def end(self) -> None:
+        self._told = ""
+
+
 def main(folder: str, verbosity: int, among: Sequence[str]) -> None:
     """Run the controllers until the server ends."""
     pipe, told = ServerPipe(), set[str]()
@@ -139,11 +156,13 @@ def main(folder: str, verbosity: int, among: Sequence[str]) -> None:
             told.add(text)
             say(text)
 
+    failures = Failures(say)
+
     def failed(error: Exception) -> None:
         if isinstance(error, NoClusterError):
             raise error
         if not isinstance(error, RemovedError):  # of a moment
-            say(f"error: controllers: {error}")
+            failures.tell(f"error: controllers: {error}")
 
     while not pipe.is_over():
         try:
@@ -161,6 +180,7 @@ def main(folder: str, verbosity: int, among: Sequence[str]) -> None:
                         )
                     files.look()
                     cluster.store.sync()
+                    failures.end()
 
                 cluster.clock.pause = pipe.wait
                 manager = build_manager(cluster, among)

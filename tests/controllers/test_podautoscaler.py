@@ -787,3 +787,54 @@ def test_window_counts_recommendations_of_rounds_that_were_not_run(steady: Clust
     assert size(steady) == 3
     steady.advance("30s")
     assert size(steady) == 2
+
+
+# --- rounds that only warn ------------------------------------------------------------------------
+
+
+def without_metrics() -> Cluster:
+    """Return a cluster with an autoscaler whose target's pods have no metrics."""
+    cluster = Cluster.temporary(nodes=1)
+    cluster.run("create deploy web --image=i --replicas=3", check=True)
+    cluster.run("autoscale deploy web --min=2 --max=9 --cpu=50%", check=True)
+    return cluster
+
+
+def test_rounds_that_only_warn_are_run_where_a_warning_is_let_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = without_metrics()
+    cluster.advance("2h")
+    rounds: list[object] = []
+    reconcile = HorizontalController._reconcile
+
+    def count(self: HorizontalController, run: object) -> None:
+        rounds.append(run)
+        reconcile(self, run)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(HorizontalController, "_reconcile", count)
+    cluster.advance("5d")
+    assert len(rounds) <= 5 * 24 * 12 + 2, "one in five minutes"
+
+
+def test_rounds_that_were_not_run_leave_what_they_would_have_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Compare with a controller that runs each round, at moments in the midst of a rest."""
+    resting, running = without_metrics(), without_metrics()
+
+    def advance(by: str) -> None:
+        resting.advance(by)
+        with monkeypatch.context() as patch:
+            patch.setattr(HorizontalController, "_periods_of_rest", lambda self, run: 1)
+            running.advance(by)
+        for resource in ("events", "hpa", "deploy", "pods"):
+            assert resting.client.list(resource) == running.client.list(resource)
+
+    for by in ("2h3m17s", "4m", "1s", "71m30s", "1d", "2m20s", "61s"):
+        advance(by)
+    for cluster in (resting, running):
+        cluster.run("annotate pods --all kubepy.dev/cpu=200m", check=True)
+        cluster.run("set resources deploy web --requests=cpu=100m", check=True)
+    for by in ("7s", "20m", "11h"):
+        advance(by)

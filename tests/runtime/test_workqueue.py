@@ -231,3 +231,21 @@ def test_released_key_is_handed_out_now_if_it_had_been_put_off():
     assert hands.ready() == ["waits"]
     hands.pass_time(2)
     assert hands.ready() == ["later"]
+
+
+def test_resting_key_is_handed_out_after_so_many_periods_in_any_case() -> None:
+    hands = Hands()
+    hands.queue.rest("a", 15, periods=3)
+    assert [due for _, due in hands.queue.pending()] == [START + timedelta(seconds=15)]
+    hands.pass_time(44)
+    assert hands.ready() == []
+    hands.pass_time(1)
+    assert hands.ready() == ["a"]
+
+
+def test_key_with_a_bounded_rest_comes_at_the_end_of_the_period_in_which_it_is_added() -> None:
+    hands = Hands()
+    hands.queue.rest("a", 15, periods=3)
+    hands.pass_time(16)
+    hands.queue.add_after("a", 20)
+    assert hands.queue.next_due() == START + timedelta(seconds=30)

@@ -14,6 +14,7 @@ it has not written anything either, it is not run before something changes: it w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -161,6 +162,7 @@ class HorizontalController:
             return
         history = self._histories.setdefault((key.namespace, key.name), ScalingHistory())
         history.end_rest(self._clock.now(), SYNC_PERIOD)
+        self._count_dropped(autoscaler, history)
         reconciliation = Reconciliation(autoscaler, history, self._clock.now(), self._recorder)
         try:
             self._reconcile(reconciliation)
@@ -173,13 +175,32 @@ class HorizontalController:
             if status != (autoscaler.get("status") or {}):
                 self._autoscaler_client.update_status(autoscaler, status)
                 reconciliation.is_silent = False
-            if reconciliation.is_steady and reconciliation.is_silent:
-                self.queue.rest(
-                    key, SYNC_PERIOD
-                )  # the next round would find, write and say the same: nothing
-                history.rests = True
+            periods = self._periods_of_rest(reconciliation)
+            if periods > 1:
+                self.queue.rest(key, SYNC_PERIOD, periods)
+                history.begin_rest(reconciliation.now, reconciliation.warnings)
             else:
                 self.queue.add_after(key, SYNC_PERIOD, repeating=reconciliation.is_steady)
+
+    def _periods_of_rest(self, run: Reconciliation) -> float:
+        """Return after how many periods the next round would find, write or say something else than
+        this one."""
+        if not run.is_steady or not run.is_silent:
+            return 1
+        if not run.warnings:
+            return math.inf
+        return 1 + self._recorder.silent_rounds(run.autoscaler, "Warning", SYNC_PERIOD)
+
+    def _count_dropped(self, autoscaler: HorizontalPodAutoscaler, history: ScalingHistory) -> None:
+        """Count the events of the rounds that were left out since the last one."""
+        dropped = history.dropped
+        history.dropped = None
+        if dropped is None:
+            return
+        passed = (self._clock.now() - dropped.since).total_seconds()
+        left_out = math.ceil(passed / SYNC_PERIOD) - 1
+        if left_out > 0:
+            self._recorder.drop(autoscaler, "Warning", dropped.events, left_out, SYNC_PERIOD)
 
     def _reconcile(self, run: Reconciliation) -> None:
         """Bring the target to the size that it is to have (``reconcileAutoscaler``). Raises
@@ -254,6 +275,7 @@ class HorizontalController:
         try:
             selector = self._selector(run, target)
         except ReconcileError as error:
+            run.is_silent = False
             raise run.failed_compute(str(error), target.replicas, None) from None
 
         pods = [
@@ -273,7 +295,7 @@ class HorizontalController:
                 proposals.append(compute_metric(spec, about))
                 statuses.append(proposals[-1].status)
             except MetricFailure as failure:
-                run.warn(failure.reason, failure.cause)
+                run.warn_again(failure.reason, failure.cause)
                 failures.append(failure)
                 statuses.append({"type": ""})
 
@@ -380,7 +402,9 @@ class Reconciliation:
     :ivar metrics: the ``currentMetrics`` of this look.
     :ivar is_steady: the next looks will find the same unless something changes: no time is waited
         for.
-    :ivar is_silent: nothing was written, and no event told.
+    :ivar is_silent: nothing was written, and no event told but ``warnings``.
+    :ivar warnings: the reasons and messages of warnings that come in each round until something
+        changes that this one has read.
     """
 
     def __init__(
@@ -395,6 +419,7 @@ class Reconciliation:
         self.now = now
         self.metrics: list[Object] | None = None
         self.is_steady = self.is_silent = True
+        self.warnings: list[tuple[str, str]] = []
         self.status: Object = {**cast(Object, autoscaler.get("status") or {})}
         self._recorder = recorder
 
@@ -451,6 +476,11 @@ class Reconciliation:
         self.is_silent = False
         self._recorder.event(self.autoscaler, "Warning", reason, message)
 
+    def warn_again(self, reason: str, message: str) -> None:
+        """Warn of what each further round will warn of, until something changes."""
+        self.warnings.append((reason, message))
+        self._recorder.event(self.autoscaler, "Warning", reason, message)
+
     def failed_get_scale(self, message: str) -> ReconcileError:
         self.warn("FailedGetScale", message)
         self.set_condition("AbleToScale", "False", "FailedGetScale", NO_SCALE.format(message))
@@ -468,7 +498,7 @@ class Reconciliation:
     ) -> ReconcileError:
         self.metrics = metrics
         self.set_sizes(current, None)
-        self.warn("FailedComputeMetricsReplicas", message)
+        self.warn_again("FailedComputeMetricsReplicas", message)
         return ReconcileError(message)
 
 

@@ -33,6 +33,16 @@ class SizeChange(NamedTuple):
     time: datetime
 
 
+class DroppedEvents(NamedTuple):
+    """The warnings of a round, by reason and message, that come in each further one as well.
+
+    :ivar since: the time of that round.
+    """
+
+    since: datetime
+    events: list[tuple[str, str]]
+
+
 class ScalingHistory:
     """What an autoscaler has recommended and done lately, and the selector of its target's pods."""
 
@@ -42,20 +52,28 @@ class ScalingHistory:
         self.scale_downs: list[SizeChange] = []
         self.selector: str | None = None
         self.rests = False  # rounds are left out that would find what the last one has found
+        self.dropped: DroppedEvents | None = None  # what they would have told, and nobody heard
 
     def to_json(self) -> Any:
         changes = (
             [[change.replicas, format_micro_time(change.time)] for change in kept]
             for kept in (self.recommendations, self.scale_ups, self.scale_downs)
         )
-        return [*changes, self.selector, self.rests]
+        dropped = self.dropped and [format_micro_time(self.dropped.since), self.dropped.events]
+        return [*changes, self.selector, self.rests, dropped]
 
     @classmethod
     def from_json(cls, kept: Any) -> ScalingHistory:
         history = cls()
-        *changes, history.selector, history.rests = (
-            kept if len(kept) == 5 else [*kept, False]
-        )  # of an earlier version
+        *changes, history.selector = kept[:4]
+        of_rest = kept[4:]  # an earlier version kept less of it
+        history.rests = bool(of_rest) and of_rest[0]
+        dropped = of_rest[1] if len(of_rest) > 1 else None
+        if dropped:
+            since, events = dropped
+            history.dropped = DroppedEvents(
+                parse_time(since), [(reason, message) for reason, message in events]
+            )
         history.recommendations, history.scale_ups, history.scale_downs = (
             [SizeChange(replicas, parse_time(time)) for replicas, time in entries]
             for entries in changes
@@ -73,6 +91,12 @@ class ScalingHistory:
     def record_initial_recommendation(self, replicas: int, now: datetime) -> None:
         if not self.recommendations:
             self.recommendations = [SizeChange(replicas, now)]
+
+    def begin_rest(self, now: datetime, warnings: list[tuple[str, str]]) -> None:
+        """Leave out the rounds that would recommend, and warn of, the same as the one of now."""
+        self.rests = bool(self.recommendations) and self.recommendations[-1].time == now
+        if warnings:
+            self.dropped = DroppedEvents(now, warnings)
 
     def end_rest(self, now: datetime, period: float) -> None:
         """Record what the last of the rounds that were left out would have recommended: the same as

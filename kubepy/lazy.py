@@ -1,14 +1,9 @@
-"""The start of a command is short: imports that happen at their first use, named tuples and digests
-that cost little.
+"""The start of a command is short: imports that happen at their first use, and a cheap digest.
 
 ``with lazy_imports():`` around ``from package import module`` statements binds each name to a
 stand-in, which imports the module when one of its attributes is first read, and takes its place in
 the importing module. Type checkers, editors and import contracts see ordinary imports. Only modules
 can be imported so, not what is in them.
-
-``NamedTuple`` is typing's without its checks of the types of fields, which type checkers make
-better, and with methods that all such classes share. It is made in a tenth of the time, and ``get``
-loads nearly eighty: modules that every command loads take it from here.
 """
 
 from __future__ import annotations
@@ -16,92 +11,12 @@ from __future__ import annotations
 import builtins
 import sys
 from _thread import RLock
-from collections import namedtuple
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
-from types import CodeType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any
 
 _patching = RLock()  # one thread at a time may have its own import function in place
-
-
-if TYPE_CHECKING:
-    from typing import NamedTuple as NamedTuple
-else:
-    # An attribute that is an item of a tuple, written in C.
-    Item = type(namedtuple("Single", "item").item)
-
-    class Fields(tuple):
-        """The methods of all named tuples (those of ``collections.namedtuple``)."""
-
-        __slots__ = ()
-
-        @classmethod
-        def _make(cls, values: Iterable[Any]) -> Any:
-            made = tuple.__new__(cls, values)
-            if len(made) != len(cls._fields):
-                raise TypeError(f"Expected {len(cls._fields)} arguments, got {len(made)}")
-            return made
-
-        def _replace(self, /, **values: Any) -> Any:
-            made = self._make(map(values.pop, self._fields, self))
-            if values:  # as from Python 3.13 on; a ValueError before
-                raise TypeError(f"Got unexpected field names: {list(values)!r}")
-            return made
-
-        __replace__ = _replace
-
-        def _asdict(self) -> dict[str, Any]:
-            return dict(zip(self._fields, self, strict=True))
-
-        def __repr__(self) -> str:
-            items = zip(self._fields, self, strict=True)
-            fields = ", ".join(f"{name}={value!r}" for name, value in items)
-            return f"{self.__class__.__name__}({fields})"
-
-        def __getnewargs__(self) -> tuple[Any, ...]:
-            return tuple(self)
-
-    @cache
-    def constructor(size: int) -> CodeType:
-        """Return the code of ``__new__`` of tuples of a size, as compiling it for each class would
-        take most time."""
-        fields = "".join(f"_{number}," for number in range(size))
-        new = eval(f"lambda _cls, {fields}: _new(_cls, ({fields}))")
-        return new.__code__
-
-    class NamedTupleMeta(type):
-        """The metaclass of ``NamedTuple``: makes a named tuple of the fields and methods of a class
-        body."""
-
-        def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> type:
-            if not bases:
-                return super().__new__(cls, name, bases, namespace)
-            fields = tuple(namespace.get("__annotations__", ()))
-            defaults = {field: namespace[field] for field in fields if field in namespace}
-            new = FunctionType(
-                constructor(len(fields)).replace(co_varnames=("_cls", *fields)),
-                {"_new": tuple.__new__},
-                "__new__",
-                tuple(defaults.values()),
-            )
-            new.__qualname__ = f"{name}.__new__"
-            members = {
-                "__doc__": f"{name}({', '.join(fields)})",
-                **namespace,
-                "__slots__": (),
-                "__new__": new,
-                "_fields": fields,
-                "__match_args__": fields,
-                "_field_defaults": defaults,
-            }
-            for number, field in enumerate(fields):
-                members[field] = Item(number, f"Alias for field number {number}")
-            return type(name, (Fields,), members)
-
-    class NamedTuple(metaclass=NamedTupleMeta):
-        """Base of classes whose annotated names are the fields of a tuple."""
 
 
 def blake2b(data: bytes, size: int) -> bytes:

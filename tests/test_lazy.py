@@ -1,21 +1,15 @@
-"""Lazy imports bind stand-ins, which the module replaces at first use; named tuples are those of
-typing."""
+"""Lazy imports bind stand-ins, which the module replaces at first use."""
 
 from __future__ import annotations
 
-import copy
 import hashlib
-import pickle
-import re
 import subprocess
 import sys
-import typing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from kubepy.lazy import NamedTuple, blake2b
+from kubepy.lazy import blake2b
 
 USER = """
 from kubepy.lazy import lazy_imports
@@ -133,84 +127,5 @@ def test_modules_of_others_are_never_stand_ins(folder: Path, words: str) -> None
     assert "stand-ins: []" in run(folder, LOOK_AT_IMPORTS.format(words=words.split()))
 
 
-class Point(NamedTuple):
-    """A named tuple with a default and a method."""
-
-    x: int
-    y: int = 2
-
-    def total(self) -> int:
-        return self.x + self.y
-
-
-class TypingPoint(typing.NamedTuple):
-    """A named tuple with a default and a method."""
-
-    x: int
-    y: int = 2
-
-    def total(self) -> int:
-        return self.x + self.y
-
-
-class Nothing(NamedTuple):
-    pass
-
-
-class Third(Point):
-    """A class that adds to a named tuple."""
-
-
-def test_named_tuple_has_what_typing_gives_it() -> None:
-    ours: Any = Point
-    theirs: Any = TypingPoint
-    for do in (
-        lambda made: made._make([5, 6]),
-        lambda made: made(5)._asdict(),
-        lambda made: made(x=5)._replace(y=0),
-        lambda made: made._field_defaults,
-        lambda made: made.__match_args__,
-        lambda made: made.__slots__,
-        lambda made: copy.replace(made(1), y=3) if hasattr(copy, "replace") else None,
-        lambda made: copy.deepcopy(made(1)),
-        lambda made: made.x.__doc__,
-        lambda made: made.__new__.__name__,
-    ):
-        assert do(ours) == do(theirs)
-    for fail in (
-        lambda made: made._make([1]),
-        lambda made: made(1)._replace(z=1),
-        lambda made: made(1, 2, 3),
-        lambda made: setattr(made(1), "x", 2),
-        lambda made: setattr(made(1), "z", 2),
-    ):
-        with pytest.raises((TypeError, ValueError, AttributeError)) as expected:
-            fail(theirs)
-        types = (TypeError, ValueError) if expected.type is ValueError else expected.type
-        with pytest.raises(types, match=re.escape(str(expected.value).replace("Typing", ""))):
-            fail(ours)
-    assert not hasattr(Point(1), "__dict__")
-    assert (repr(Third(1)), Third(1).total(), Nothing(), repr(Nothing())) == (
-        "Third(x=1, y=2)",
-        3,
-        (),
-        "Nothing()",
-    )
-
-
 def test_blake2b_is_that_of_hashlib() -> None:
     assert blake2b(b"x" * 1000, 16) == hashlib.blake2b(b"x" * 1000, digest_size=16).digest()
-
-
-def test_named_tuple_is_that_of_typing() -> None:
-    point = Point(1)
-    assert (point, point.y, point.total(), point._replace(x=5)) == ((1, 2), 2, 3, (5, 2))
-    assert (Point.__doc__, Point._fields, Point.__module__, repr(point)) == (
-        "A named tuple with a default and a method.",
-        ("x", "y"),
-        __name__,
-        "Point(x=1, y=2)",
-    )
-    assert pickle.loads(pickle.dumps(point)) == point
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
-        Point()  # type: ignore[call-arg]

@@ -27,9 +27,9 @@ The words are those of upstream's ``k8s.io/apimachinery/pkg/api/errors`` and
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
-from kubepy.lazy import NamedTuple, lazy_imports
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
 
 with lazy_imports():

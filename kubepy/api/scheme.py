@@ -7,9 +7,7 @@ CustomResourceDefinitions add more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
-
-from kubepy.lazy import NamedTuple
+from typing import Any, NamedTuple
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 

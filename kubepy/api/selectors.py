@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from kubepy.api.meta import AnyObject, nested_list, nested_map
-from kubepy.lazy import NamedTuple, lazy_imports
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
 
 with lazy_imports():

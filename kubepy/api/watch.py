@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from kubepy.api.meta import Object, uid_of
-from kubepy.lazy import NamedTuple
 from kubepy.storage import Key
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import datetime
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
 
 from kubepy.api.clock import Clock, Ids, format_exact_time
 from kubepy.api.meta import Object
@@ -45,7 +45,7 @@ from kubepy.apiserver.transaction import (
     count_recorded,
     with_implied,
 )
-from kubepy.lazy import NamedTuple, lazy_imports
+from kubepy.lazy import lazy_imports
 from kubepy.storage import (
     Change,
     CompactedError,

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache, cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.clock import Clock, Ids, draw_seed
 from kubepy.api.meta import Object, name_of, namespace_of
@@ -18,7 +18,7 @@ from kubepy.apiserver.client import CRDS, Client
 from kubepy.apiserver.kinds import new_strategy
 from kubepy.apiserver.server import Server
 from kubepy.apiserver.settings import FULL, ClusterSettings, parse_settings
-from kubepy.lazy import NamedTuple, lazy_imports
+from kubepy.lazy import lazy_imports
 from kubepy.storage import Key, Problem, StorageError
 
 if TYPE_CHECKING:

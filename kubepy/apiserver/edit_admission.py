@@ -8,13 +8,12 @@ Webhooks are not asked: a look at files calls nobody.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.api import errors
 from kubepy.api.meta import Object, uid_of
 from kubepy.apiserver.requests.admission import MUTATING_WEBHOOKS, QUOTAS, VALIDATING_WEBHOOKS
 from kubepy.apiserver.transaction import PODS
-from kubepy.lazy import NamedTuple
 from kubepy.storage import Key
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from kubepy.api.clock import parse_time
 from kubepy.api.meta import Object
-from kubepy.lazy import NamedTuple
 
 Cell = str | int | float | bool | None
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.clock import Clock, Ids
 from kubepy.api.meta import Object
 from kubepy.api.scheme import GroupVersionResource
-from kubepy.lazy import NamedTuple
 from kubepy.quoting import quote
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ plugins look at. Upstream: ``apiserver/pkg/endpoints/handlers`` (RequestScope),
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kubepy.api.clock import Clock
 from kubepy.api.meta import Object, is_being_deleted
@@ -17,7 +17,7 @@ from kubepy.api.scheme import Resource, Scheme
 from kubepy.apiserver.request import Request, RequestContext
 from kubepy.apiserver.settings import ClusterSettings, parse_settings
 from kubepy.apiserver.transaction import RequestTransaction
-from kubepy.lazy import NamedTuple, lazy_imports
+from kubepy.lazy import lazy_imports
 from kubepy.storage import Key
 
 with lazy_imports():

@@ -7,10 +7,10 @@ which knows no kinds, so that those of a definition that comes later are there t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource, Scheme
-from kubepy.lazy import NamedTuple
 from kubepy.quoting import quote
 from kubepy.storage import Key, Problem
 from kubepy.storage.manifests import folder_of, not_read, path_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import chain, islice
+from typing import NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
@@ -15,7 +16,7 @@ from kubepy.cli.runtime.command import command, ticking
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.infos import Result
 from kubepy.cli.runtime.tables import Style, format_lines, lines
-from kubepy.lazy import NamedTuple, lazy_imports
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 
 with lazy_imports():

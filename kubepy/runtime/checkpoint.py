@@ -14,10 +14,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.clock import parse_time
-from kubepy.lazy import NamedTuple, lazy_imports
+from kubepy.lazy import lazy_imports
 from kubepy.storage import Key
 
 with lazy_imports():

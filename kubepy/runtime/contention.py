@@ -27,14 +27,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from kubepy.api.clock import format_micro_time, later, parse_time
 from kubepy.api.meta import AnyObject, Object, controller_of, is_being_deleted, uid_of
 from kubepy.api.objects.pods import is_pod_active, is_pod_ready, phase_of
 from kubepy.api.values.goformat import format_duration
 from kubepy.api.watch import WatchEvent
-from kubepy.lazy import NamedTuple
 from kubepy.storage import Key
 
 MOST_ROUNDS = 100

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
-from kubepy.lazy import NamedTuple
 from kubepy.storage.frozen import FrozenDict, shared, thaw
 
 ADDED = "ADDED"

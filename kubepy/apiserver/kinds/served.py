@@ -6,10 +6,10 @@ Upstream: ``pkg/registry/*/rest``, ``pkg/kubeapiserver/options/plugins.go``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.apiserver.printers import Printer, print_plain
-from kubepy.lazy import NamedTuple, lazy_imports
+from kubepy.lazy import lazy_imports
 
 with lazy_imports():
     from kubepy.apiserver import strategy as strategies

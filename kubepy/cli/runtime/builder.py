@@ -8,6 +8,7 @@ A :class:`Builder` reads words and flags into a :class:`~kubepy.cli.runtime.info
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from kubepy.api.meta import Object, labels_of
 from kubepy.api.scheme import Resource
@@ -24,7 +25,7 @@ from kubepy.cli.runtime.options import (
     SelectorOptions,
     SubresourceOptions,
 )
-from kubepy.lazy import NamedTuple, lazy_imports
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 from kubepy.storage import Key
 

@@ -18,14 +18,13 @@ flags stand anywhere, and the first words that are no flags name the command.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from kubepy.cli.errors import SilentExit
 from kubepy.cli.names import KUBEPY, plugin_prefix, program_of, renamed, translated
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import Flag, Parsed, Parser
 from kubepy.cli.runtime.options import GLOBAL_FLAGS, CommandLine, GlobalOptions, Options
-from kubepy.lazy import NamedTuple
 from kubepy.quoting import quote
 
 OptionsT = TypeVar("OptionsT", bound=Options)

@@ -8,12 +8,13 @@ click, with all that it imports, takes a quarter of the time of ``get``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from kubepy.cli.runtime.command import Command, load
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import FlagSyntaxError, HelpRequested
 from kubepy.cli.runtime.options import Options
-from kubepy.lazy import NamedTuple, lazy_imports
+from kubepy.lazy import lazy_imports
 
 with lazy_imports():
     from kubepy.cli.runtime import clicktree

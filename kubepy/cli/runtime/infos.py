@@ -7,13 +7,14 @@ Upstream: ``cli-runtime/pkg/resource/{visitor,result}.go``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.cli.errors import AggregateError, CliError, is_expected, raise_all
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.options import DEFAULT_NAMESPACE
-from kubepy.lazy import NamedTuple, lazy_imports
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
 
 with lazy_imports():

@@ -15,7 +15,7 @@ library's dataclasses take longer to import than reading a command line does.) U
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NoReturn, dataclass_transform
+from typing import Any, ClassVar, NamedTuple, NoReturn, dataclass_transform
 
 from kubepy.api.meta import nested_map
 from kubepy.cli.errors import CliError, UsageError
@@ -32,7 +32,7 @@ from kubepy.cli.runtime.flags import (
     string_slice_flag,
     typed_flag,
 )
-from kubepy.lazy import NamedTuple, lazy_imports
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
 
 with lazy_imports():

@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from kubepy.api.meta import Object, labels_of, namespace_of
 from kubepy.api.scheme import Resource
 from kubepy.api.selectors import format_labels
 from kubepy.cli.runtime.infos import printed_kind
-from kubepy.lazy import NamedTuple, lazy_imports
+from kubepy.lazy import lazy_imports
 
 with lazy_imports():
     from kubepy.api.values import goformat

@@ -13,8 +13,9 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
-from kubepy.lazy import NamedTuple, blake2b, lazy_imports
+from kubepy.lazy import blake2b, lazy_imports
 from kubepy.quoting import printable
 from kubepy.storage.errors import EditError
 from kubepy.storage.folder.database import (

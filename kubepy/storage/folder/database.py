@@ -25,9 +25,9 @@ import stat
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubepy.lazy import NamedTuple, lazy_imports
+from kubepy.lazy import lazy_imports
 from kubepy.storage.errors import FolderError
 from kubepy.storage.folder.paths import SUFFIX, encode
 from kubepy.storage.model import Key, LogEntry, Problem

@@ -21,9 +21,8 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from kubepy.lazy import NamedTuple
 from kubepy.storage.folder.files import read_file
 from kubepy.storage.folder.paths import CLUSTER, NAMESPACES, SUFFIX
 

@@ -7,9 +7,9 @@ import json
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from kubepy.lazy import NamedTuple, lazy_imports
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 from kubepy.storage import frozen
 from kubepy.storage.folder.database import DamagedError, Row

@@ -27,8 +27,9 @@ import stat
 from _thread import get_ident
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import NamedTuple
 
-from kubepy.lazy import NamedTuple, blake2b, lazy_imports
+from kubepy.lazy import blake2b, lazy_imports
 from kubepy.quoting import printable
 from kubepy.storage.errors import FolderError, LockTimeoutError
 

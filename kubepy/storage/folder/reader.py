@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from enum import Enum, auto
+from typing import NamedTuple
 
-from kubepy.lazy import NamedTuple, lazy_imports
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 from kubepy.storage.errors import CompactedError
 from kubepy.storage.folder.access import Access

@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
-from kubepy.lazy import NamedTuple
 from kubepy.storage.folder.database import (
     Database,
     Place,

@@ -15,9 +15,9 @@ import sqlite3
 import stat
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from kubepy.lazy import NamedTuple, lazy_imports
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 from kubepy.storage.errors import FolderError, NoClusterError
 from kubepy.storage.folder import origin

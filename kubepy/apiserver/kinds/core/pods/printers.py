@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object, nested_map, spec_of, status_of
 from kubepy.api.objects.pods import is_pod_terminal, is_restartable_init_container
 from kubepy.apiserver.printers import Cell, age, printer, since
-from kubepy.lazy import NamedTuple
 
 NODE_LOST = (
     "NodeLost"  # the reason that the node controller gives the pods of a node it cannot reach

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
-from kubepy.lazy import NamedTuple
 from kubepy.storage import Key
 
 MANY_PODS = 10_000  # a workload that asks for more gets …

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 class OwnWrites:
-    """Versions of objects, each from the write until it is observed.
+    """Objects as they were written, each until the write is observed. They have their versions once
+    it is committed.
 
     A batch that fails has written nothing, and its versions are given again to other states of the
     same objects. The informers list everything anew then, and what was noted before that counts no
@@ -23,18 +24,19 @@ class OwnWrites:
 
     def __init__(self, informers: Informers) -> None:
         self._informers = informers
-        self._versions: dict[
-            Key, tuple[int, str]
-        ] = {}  # with the listing before which it was written
+        # with the listing before which each was written
+        self._written: dict[Key, tuple[int, AnyObject]] = {}
 
     def note(self, key: Key, stored: AnyObject) -> None:
         """Note an object as this reconciler has just written it."""
-        self._versions[key] = self._informers.listings, stored["metadata"]["resourceVersion"]
+        self._written[key] = self._informers.listings, stored
 
     def observe(self, event: WatchEvent) -> bool:
         """Return whether a change is the write that was noted last for its object; no other can be
         from now on."""
-        noted = self._versions.pop(event.key, None)
-        if event.new is None:
+        listings, written = self._written.pop(event.key, (-1, None))
+        if event.new is None or written is None or listings != self._informers.listings:
             return False
-        return noted == (self._informers.listings, event.new["metadata"]["resourceVersion"])
+        version: str = written["metadata"]["resourceVersion"]
+        observed: str = event.new["metadata"]["resourceVersion"]
+        return version == observed

@@ -298,6 +298,12 @@ def decode(text: str, revision: int) -> Object:
     return shared(obj)
 
 
+def set_version(obj: Object, revision: int) -> None:
+    """Set the resourceVersion of an object, and of one that is shared: a commit does so with the
+    objects that it has written."""
+    dict.__setitem__(obj["metadata"], "resourceVersion", str(revision))
+
+
 def to_json(obj: Object) -> str:
     """Return the JSON of an object for its row: all but the resourceVersion, which is the row's
     revision.

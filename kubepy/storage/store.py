@@ -123,15 +123,17 @@ class Transaction(Reads, Protocol):
     """Changes that become visible together, where a store can do that, else in their order. Reads
     see the transaction's own writes.
 
-    Objects that go in belong to the transaction from then on. The ``revision`` is the newest when
-    the block began, and after its end the one that the commit has led to.
+    Objects that go in belong to the transaction from then on. Objects that were written have their
+    resourceVersions after the block: it is the commit that makes them known. Within the block they
+    have versions that tell one write from another, and that ``expected`` compares. The ``revision``
+    is the newest when the block began, and after its end the one that the commit has led to.
     """
 
     def read_ahead(self, keys: Collection[Key]) -> None:
         """Read objects together that will be asked for one by one."""
 
     def create(self, key: Key, obj: Object, *, is_plain: bool = False) -> Object:
-        """Store a new object; return it with its resourceVersion. Raises ExistsError, ValueError.
+        """Store a new object; return it. Raises ExistsError, ValueError.
 
         :param is_plain: the object holds texts, integers, booleans, null, lists and dicts of them,
             and nothing else, so that its JSON can be made later.

@@ -24,6 +24,7 @@ from kubepy.storage.model import (
     Snapshot,
     coalesce,
     has_moved,
+    set_version,
     to_json,
 )
 from kubepy.storage.timeline import TimelineEntry, TimelineRecorder
@@ -112,6 +113,9 @@ class BufferedTransaction(Generic[Stored]):
 
     Objects that come out are shared: never change one. Objects that go in belong to the transaction
     from then on.
+
+    The resourceVersions of written objects, and the ``revision``, are those that the commit leads
+    to if nobody else writes before it. A store in which others may do so renumbers them then.
 
     Volatile objects that are over are removed before the first write after that, in the order in
     which they expire, so that revisions do not depend on how writes are grouped into transactions.
@@ -368,6 +372,21 @@ class BufferedTransaction(Generic[Stored]):
         return heappop(min(heaps, key=lambda heap: heap[0])) if heaps else None
 
     # --- committing ---
+
+    def renumber(self, base: int) -> None:
+        """Give the writes the revisions after another one, in their order, and put these into the
+        objects: for a store that learns them when it commits."""
+        shift = base - self._base
+        self._base = base
+        self._revision += shift
+        for entry in map(self._entries.__getitem__, self._touched):
+            entry.revision += shift
+            if entry.deleted_at:
+                entry.deleted_at += shift
+            for obj in (entry.object, entry.written):
+                if obj is not None:
+                    set_version(obj, entry.revision)
+        self.timeline = [entry._replace(revision=entry.revision + shift) for entry in self.timeline]
 
     def is_empty(self) -> bool:
         """Return whether there is nothing to commit."""

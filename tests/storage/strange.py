@@ -2,8 +2,8 @@
 
 A transaction writes one object after the other, each in a commit of its own. Any of them may meet a
 conflict, and a batch may end between any two. The change log is given in parts of one change, and
-may be compacted at any revision; the function of ``watch`` may miss any commit. So a store over
-etcd will be.
+may be compacted at any revision; the function of ``watch`` may miss any commit. Others may be given
+revisions before a commit is. So a store over etcd will be.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class StrangeStore(MemoryStore):
 
     :ivar before_object: is called before each object of a transaction is written, with its key and
         its number in the transaction, counted from 0. What it raises ends the commit there.
+    :ivar others: how many revisions others are given before each commit.
     :ivar is_missed: tells whether the function of ``watch`` misses the commit of a revision.
     """
 
@@ -40,6 +41,7 @@ class StrangeStore(MemoryStore):
         super().__init__(state, **options)
         self.before_object: Callable[[Key, int], None] = lambda key, number: None
         self.is_missed: Callable[[int], bool] = lambda revision: False
+        self.others = 0
         self._compacted = self._state.compacted
         self._past: list[State] = [self._state]  # by revision
         # The small values of the transaction under way, with its newest revision at that time.
@@ -78,6 +80,9 @@ class StrangeStore(MemoryStore):
 
     def _commit(self, changes: MemoryTransaction) -> None:
         before = self._state
+        if self.others and not changes.is_empty():
+            changes.renumber(before.revision + self.others)
+            self._values = [(revision + self.others, meta) for revision, meta in self._values]
         try:
             for number, (change, entry) in enumerate(_steps(changes)):
                 self.before_object(change.key, number)

@@ -88,6 +88,16 @@ def test_stored_object_is_same_with_resource_version(store: Store) -> None:
     assert store.revision == 1
 
 
+def test_written_objects_have_their_versions_after_the_commit(store: Store) -> None:
+    with store.transaction() as transaction:
+        first = transaction.create(key("a"), config_map("a"))
+        other = transaction.create(key("b"), config_map("b"), is_plain=True)
+        again = transaction.update(key("a"), config_map("a", "2"))
+    assert [again, other] == store.list("configmaps").objects
+    assert first["data"] != again["data"]
+    assert store.revision == transaction.revision
+
+
 def test_absent_object_is_none(store: Store) -> None:
     assert store.get(key("a")) is None
     assert store.list("configmaps") == (0, [], ())

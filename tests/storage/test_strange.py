@@ -79,6 +79,21 @@ def test_log_in_parts_is_put_together() -> None:
     assert not store.changes(2).has_more
 
 
+def test_objects_get_the_versions_of_a_commit_before_which_others_wrote() -> None:
+    store = StrangeStore()
+    store.others = 7
+    with store.transaction() as transaction:
+        made = transaction.create(key("a"), config_map("a"))
+        transaction.create(key("b"), config_map("b"))
+        changed = transaction.update(
+            key("a"), config_map("a", "2"), expected=made["metadata"]["resourceVersion"]
+        )
+        other = transaction.get(key("b"))
+    assert [changed, other] == store.list("configmaps").objects
+    assert told(store, 0) == [(9, "ADDED", "b"), (10, "ADDED", "a")]
+    assert transaction.revision == store.revision == 10
+
+
 @pytest.mark.parametrize("revision", range(1, 4))
 def test_compacted_log_gives_only_what_came_after(revision: int) -> None:
     store = StrangeStore()
@@ -137,6 +152,22 @@ def content(cluster: LocalCluster) -> dict[str, object]:
         "sets": len(cluster.client.list("replicasets.apps").items),
         "pods": sorted(pod["status"]["phase"] for pod in pods),
     }
+
+
+def test_controllers_converge_where_others_are_given_revisions() -> None:
+    usual, strange = strange_cluster(), strange_cluster()
+    assert isinstance(strange.store, StrangeStore)
+    strange.store.others = 5
+    for cluster in (usual, strange):
+        settle(cluster)
+        cluster.client.delete("deployments.apps", "web", namespace="default")
+        cluster.client.create("deployments.apps", DEPLOYMENT, namespace="default")
+        settle(cluster)
+    assert content(strange) == content(usual)
+    uids = [
+        {uid_of(pod) for pod in cluster.client.list("pods").items} for cluster in (usual, strange)
+    ]
+    assert uids[0] == uids[1]
 
 
 @pytest.mark.parametrize("number", [*range(12), 15, 20, 25, 30])

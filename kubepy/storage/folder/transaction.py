@@ -73,18 +73,7 @@ class FolderTransaction(BufferedTransaction[Row]):
         self._database = database
         self._edits.clear()  # they are in the new index
         self._edited.clear()
-        self._base = self._revision = database.counter("revision")
-        for key in self._touched:
-            entry = self._entries[key]
-            if entry.deleted_at:
-                self._revision += 1
-                entry.deleted_at = self._revision
-            if entry.is_there:
-                self._revision += 1
-            entry.revision = self._revision
-            if entry.object is not None:
-                entry.object["metadata"]["resourceVersion"] = str(self._revision)
-
+        self.renumber(database.counter("revision"))
         self.timeline = [entry._replace(revision=self._revision) for entry in self.timeline]
         return database
 

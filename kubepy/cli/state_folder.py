@@ -121,10 +121,7 @@ def init(factory: Factory, options: InitOptions) -> None:
     for name in names:
         factory.print(f"node/{name} created")
     if not names:
-        factory.say(
-            f"note: there are no nodes, so pods will stay Pending: make one with "
-            f"{factory.notes.new_node()}"
-        )
+        factory.notes.missing_nodes(factory.client)
 
 
 class ForkOptions(Options):

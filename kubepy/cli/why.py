@@ -141,6 +141,7 @@ def why(factory: Factory, options: WhyOptions) -> None:
 
     if is_everything and not answers and options.output == "text":
         factory.print("everything is done")
+        factory.notes.missing_nodes(factory.client)
     states = {answer.state for answer in answers}
     if STUCK not in states:
         status = max((STATUS[state] for state in states if state != STUCK), default=0)

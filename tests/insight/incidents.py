@@ -703,4 +703,124 @@ INCIDENTS: dict[str, Incident] = {
         (NO_PODS, "apply"),
         (workload("ReplicaSet", image="Web:1"),),
     ),
+    "autoscaler whose minimum finds no room": Incident(
+        "hpa/web",
+        ("apply", "apply"),
+        (
+            deployment(
+                replicas=20,
+                container="resources: {requests: {cpu: '2'}}",
+                annotations="kubepy.dev/cpu: '1'",
+            ),
+            autoscaler(low=20, high=20),
+        ),
+    ),
+    "autoscaler beyond a quota and a taint": Incident(
+        "hpa/web",
+        ("create quota team --hard=pods=1", TAINT, "apply", "apply"),
+        (
+            deployment(
+                replicas=1,
+                container="resources: {requests: {cpu: 100m}}",
+                annotations="kubepy.dev/cpu: 50m",
+            ),
+            autoscaler(),
+        ),
+    ),
+    "claim of a missing class, used by nobody": Incident(
+        "pvc/data", ("apply",), (claim(spec="storageClassName: nope", size="500Gi"),)
+    ),
+    "claim larger than its volume, with another access": Incident(
+        "pvc/data",
+        ("apply", "apply"),
+        (
+            volume("small", "1Gi"),
+            claim(spec="storageClassName: manual, accessModes: [ReadWriteMany]", size="5Gi"),
+        ),
+    ),
+    "claim larger than its volume, with a selector": Incident(
+        "pvc/data",
+        ("apply", "apply"),
+        (
+            volume("small", "1Gi"),
+            claim(spec="storageClassName: manual, selector: {matchLabels: {a: b}}", size="5Gi"),
+        ),
+    ),
+    "claim without any class, and quota": Incident(
+        "deployment/web",
+        ("delete storageclass standard", NO_PODS, "apply", "apply"),
+        (
+            claim(),
+            deployment(
+                replicas=1, pod="volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]"
+            ),
+        ),
+    ),
+    "ingress of a service without selector": Incident(
+        "ingress/web", ("apply", "apply", "apply"), (service(selector=""), ingress(), deployment())
+    ),
+    "replication controller with bad image and taint": Incident(
+        "rc/web",
+        (TAINT, "apply"),
+        (
+            manifest(
+                "v1",
+                "ReplicationController",
+                "web",
+                {"replicas": 2, "template": template("web", "Web:1")},
+            ),
+        ),
+    ),
+    "replica set with three faults of its template": Incident(
+        "rs/web",
+        ("apply",),
+        (
+            workload(
+                "ReplicaSet",
+                image="Web:1",
+                pod="nodeSelector: {disk: ssd}",
+                container="envFrom: [{configMapRef: {name: settings}}]",
+            ),
+        ),
+        settings=REQUIRED,
+    ),
+    "replica set with gate and service account": Incident(
+        "rs/web",
+        ("apply",),
+        (
+            workload(
+                "ReplicaSet",
+                pod="schedulingGates: [{name: example.com/wait}], serviceAccountName: robot",
+            ),
+        ),
+    ),
+    "many large pods and a taint": Incident(
+        "deployment/web",
+        (TAINT, "apply"),
+        (deployment(replicas=12, container="resources: {requests: {cpu: '3'}}"),),
+    ),
+    "pods that exclude each other and quota": Incident(
+        "deployment/web",
+        ("create quota team --hard=pods=2", "apply"),
+        (
+            deployment(
+                replicas=5,
+                pod="affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
+                "[{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: "
+                "{app: web}}}]}}",
+            ),
+        ),
+    ),
+    "storage quota and cordon": Incident(
+        "statefulset/web",
+        ("create quota storage --hard=requests.storage=1Gi", CORDON, "apply"),
+        (
+            workload(
+                "StatefulSet",
+                spec="volumeClaimTemplates: [{metadata: {name: d}, spec: {accessModes: "
+                "[ReadWriteOnce], resources: {requests: {storage: 2Gi}}}}]",
+                container="volumeMounts: [{name: d, mountPath: /d}]",
+            ),
+        ),
+    ),
 }

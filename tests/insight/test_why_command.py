@@ -121,6 +121,13 @@ def test_why_all_namespaces_says_when_everything_is_done(cluster: Cluster) -> No
     assert json.loads(cluster.run("why -A -o json").stdout) == {"kind": "List", "items": []}
 
 
+def test_everything_of_a_cluster_without_nodes_proposes_one() -> None:
+    result = Cluster.temporary(nodes=0).run("why -A")
+    assert (result.status, result.stdout) == (0, "everything is done\n")
+    assert "there are no nodes" in result.stderr
+    assert "create -f -" in result.stderr
+
+
 def test_why_file_asks_about_its_objects_as_they_are_in_the_cluster(cluster: Cluster) -> None:
     manifests = cluster.run("get deployment web -o yaml", check=True).stdout.replace(
         "replicas: 2", "replicas: 9"

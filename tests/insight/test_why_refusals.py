@@ -55,3 +55,18 @@ def test_node_that_is_down_is_not_asked_whether_its_report_is_refused() -> None:
     cluster.run("annotate node node-1 kubepy.dev/down-until=2030-01-01T00:00:00Z", check=True)
     cluster.advance("2m")
     assert cluster.why("node/node-1").cause == "node-not-ready"
+
+
+# --- the limit of pods ----------------------------------------------------------------------------
+
+
+def test_limit_of_pods_in_the_settings_is_named() -> None:
+    cluster = Cluster.temporary(nodes=1, settings={"limits": {"pods": 3}})
+    cluster.run("create deployment web --image=i --replicas=5", check=True)
+    cluster.settle(0)
+    answer = cluster.why("deployment/web")
+    assert answer.cause == "pod-limit"
+    assert "exceeded limit: limits.pods of kubepy.yaml" in answer.chain[-1].text
+    assert [remedy.command for remedy in answer.remedies if remedy.proven] == [
+        ("scale", "deployment/web", "--replicas=3")
+    ]

@@ -116,6 +116,14 @@ class Notes(NamedTuple):
             yield f'"{self.program} describe pvc -n {namespace}" shows the claims'
         yield f'"{self.program} describe pod {pod["metadata"]["name"]} -n {namespace}" shows more'
 
+    def missing_nodes(self, client: Client) -> None:
+        """Say how to make a node, where there is none."""
+        if not client.list("nodes").items:
+            self.say(
+                f"note: there are no nodes, so pods will stay Pending: make one with "
+                f"{self.new_node()}"
+            )
+
     def new_node(self, nodes: Sequence[Object] = (), pod: Object | None = None) -> str:
         """Return the command that makes a node of a free name, large enough for a pod.
 

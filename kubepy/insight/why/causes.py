@@ -86,6 +86,7 @@ CAUSES = {
     "pod-affinity": "no node has the pods beside it that the pod's affinity asks for",
     "pod-anti-affinity": "every node has a pod that the pod must not run beside",
     "pod-failure-policy": "a rule of the Job's podFailurePolicy has failed it",
+    "pod-limit": "the cluster has as many pods as kubepy.yaml allows",
     "pod-rejected": "its node did not admit the pod, or has ended it",
     "pod-security": "the Pod Security level of the namespace forbids the pods",
     "preempted": "pods of higher priority have the room",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from kubepy.api.meta import Object, name_of, namespace_of, nested_list, nested_map
 from kubepy.insight.why import goals
 from kubepy.insight.why.remedies import absent, json_patch
-from kubepy.insight.why.services import MOST_OFFERED, SIMILAR, alikeness, ports_of
+from kubepy.insight.why.services import MOST_OFFERED, SIMILAR, alikeness, ports_of, without_selector
 
 if TYPE_CHECKING:
     from kubepy.insight import Finding, Link
@@ -46,15 +46,7 @@ def backend_missing(scene: Scene, ingress: Object) -> Finding | None:
 def behind_service(scene: Scene, service: Object, link: Link) -> Finding:
     """Return the finding about a Service that leads nowhere."""
     if not service["spec"].get("selector"):
-        return scene.finding(
-            "no-endpoints",
-            link,
-            scene.link(
-                service,
-                "spec.selector",
-                "it has no selector, and nobody has made EndpointSlices for it",
-            ),
-        )
+        return scene.lead(without_selector(scene, service), link)
     finding = scene.diagnose(service)
     if finding is not None:
         return scene.lead(finding, link)

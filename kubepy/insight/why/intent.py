@@ -518,12 +518,14 @@ def of_target(scene: Scene, obj: Object, target: Object) -> Finding | None:
     finding = scene.diagnose(target)
     if finding is None:
         return None
-    desired, available = (
-        int(status_of(holder).get(field) or 0)
-        for holder, field in ((obj, "desiredReplicas"), (target, "availableReplicas"))
-    )
+    field = "status.desiredReplicas"
+    desired = int(status_of(obj).get("desiredReplicas") or 0)
+    if not desired:  # it has not computed a size yet
+        field = "spec.minReplicas"
+        desired = int(obj["spec"].get("minReplicas", 1))
+    available = int(status_of(target).get("availableReplicas") or 0)
     text = f"it wants {plural(desired, 'pod')}, and {available} of its target's are available"
-    return scene.lead(finding, scene.link(obj, "status.desiredReplicas", text))
+    return scene.lead(finding, scene.link(obj, field, text))
 
 
 def without_metrics(scene: Scene, obj: Object, target: Object) -> Finding:

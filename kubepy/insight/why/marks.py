@@ -61,6 +61,9 @@ def _makes_handler(words: Words) -> bool:
 def _kind_of_replacement(scene: Scene, manifest: Object) -> str:
     """Return the kind of a command that makes an object anew: by the volume that it loses, and by
     the annotations for kubelets that it changes."""
+    if manifest["kind"] == "List":
+        kinds = [_kind_of_replacement(scene, item) for item in manifest["items"]]
+        return max(kinds, key=RANKS.__getitem__, default=REAL)
     metadata = manifest["metadata"]
     resource = scene.cluster.scheme.for_kind(manifest["apiVersion"], manifest["kind"])
     present = None

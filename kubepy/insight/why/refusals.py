@@ -51,12 +51,14 @@ from kubepy.controlplane.users import user_of
 from kubepy.insight.why import room
 from kubepy.insight.why.goals import desired_replicas
 from kubepy.insight.why.remedies import (
+    SCALED,
     absent,
     compact_json,
     field_path,
     json_patch,
     merge_patch,
     of_template,
+    pods_of,
     replace_in_place,
     scale_down,
     set_resources,
@@ -237,6 +239,8 @@ def of_kubelet(scene: Scene, owner: Object) -> Iterator[Creation]:
     elif is_registration_due(typed(owner)) and not is_down(owner, scene.now):
         yield Creation(NODE_STATUS, dict(register(typed(owner), scene.now)))
 
+
+LIMIT_OF_PODS = "exceeded limit: limits.pods of kubepy.yaml"
 
 Creations = Callable[["Scene", Object], Iterator[Creation]]
 # By the resource of the owner: its controller, and what that would create.
@@ -550,16 +554,35 @@ def refused(scene: Scene, owner: Object) -> Finding | None:
     """Find out what refuses the objects that an owner's controller would create now; None where
     nothing does."""
     refusal = first_refusal(scene, owner)
-    blamed = culprit(*refusal) if refusal is not None else None
-    if refusal is None or blamed is None:
+    if refusal is None:
         return None
     trial, error = refusal
+    if LIMIT_OF_PODS in error.message:
+        return beyond_limit(scene, owner, error)
+    blamed = culprit(trial, error)
+    if blamed is None:
+        return None
     suspect, answer = blamed
     case = Refusal(
         trial, error, suspect, trial.creation.obj if isinstance(answer, Status) else answer
     )
     links, remedies = EVIDENCE[suspect.cause](case)
     return scene.finding(suspect.cause, refused_link(case), *links, remedies=remedies)
+
+
+def beyond_limit(scene: Scene, owner: Object, error: Status) -> Finding:
+    """Return the finding about an owner whose pods are more than the settings of the cluster
+    allow."""
+    workload = top_owner(scene, owner)
+    present = len(pods_of(scene, workload))
+    fewer = [scene.command(workload, "scale", scene.word(workload), f"--replicas={present}")]
+    return scene.finding(
+        "pod-limit",
+        scene.link(
+            owner, COUNTS.get(owner["kind"], "status.replicas"), f"no pod is made: {error.message}"
+        ),
+        remedies=fewer if workload["kind"] in SCALED and present else [],
+    )
 
 
 REQUESTS = {

@@ -25,7 +25,15 @@ PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 # The parts of the path of the pod spec in each kind.
 POD_SPECS = {
     **dict.fromkeys(
-        ("DaemonSet", "Deployment", "Job", "StatefulSet"), ("spec", "template", "spec")
+        (
+            "DaemonSet",
+            "Deployment",
+            "Job",
+            "ReplicaSet",
+            "ReplicationController",
+            "StatefulSet",
+        ),
+        ("spec", "template", "spec"),
     ),
     "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
     "Pod": ("spec",),

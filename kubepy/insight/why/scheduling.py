@@ -14,6 +14,7 @@ the reason of most of them is the cause:
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -41,7 +42,7 @@ from kubepy.api.watch import WatchEvent
 from kubepy.controllers.deployment.sizes import max_unavailable
 from kubepy.insight.why import room, volumes
 from kubepy.insight.why.goals import desired_replicas
-from kubepy.insight.why.manifests import new_node
+from kubepy.insight.why.manifests import new_node, pods_on_new_node
 from kubepy.insight.why.missing_nodes import meant_for_missing_node
 from kubepy.insight.why.remedies import (
     Operation,
@@ -59,6 +60,7 @@ from kubepy.insight.why.remedies import (
     show_amount,
     tolerate,
     top_owner,
+    waiting_pods,
 )
 from kubepy.insight.why.scene import Diagnosis, plural
 from kubepy.runtime.informers import (
@@ -105,6 +107,7 @@ NOT_TO_RELABEL = (
     "kubernetes.io/arch",
 )  # facts about a machine
 MAX_NODES = 10  # in one command
+ONE_ON_EACH = ("host-port", "pod-anti-affinity")  # causes for which a new node takes one pod
 
 CAUSE_OF_REASON = {
     "Too many pods": "too-many-pods",
@@ -862,7 +865,7 @@ def unscheduled(scene: Scene, pod: Object) -> Finding | None:
         return scene.finding(
             "no-nodes",
             scene.condition_link(pod, SCHEDULED, NO_NODES, field="message"),
-            remedies=[new_node(scene, pod)],
+            remedies=[new_node(scene, pod, number=number_of_nodes(scene, pod))],
         )
 
     tried = attempt(scene, pod)
@@ -988,8 +991,25 @@ def no_node_fits(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Finding
         *other_reasons(case),
         *links,
         remedies=[*remedies, *scale_down(scene, pod)],
-        fallbacks=[new_node(scene, pod, labels=labels_of_new_node(case))],
+        fallbacks=[
+            new_node(scene, pod, labels=labels_of_new_node(case), number=number_of_new_nodes(case))
+        ],
     )
+
+
+def number_of_new_nodes(case: PlacementCase) -> int:
+    """Return how many new nodes would give room to all pods of the workload that have none."""
+    return number_of_nodes(case.scene, case.pod, has_each=case.cause in ONE_ON_EACH)
+
+
+def number_of_nodes(scene: Scene, pod: Object, *, has_each: bool = False) -> int:
+    """Return how many new nodes would give room to all pods of a pod's workload that have none.
+
+    :param has_each: each takes one of them.
+    """
+    waiting = waiting_pods(scene, top_owner(scene, pod))
+    on_each = 1 if has_each else pods_on_new_node(pod)
+    return min(max(math.ceil(waiting / on_each), 1), MAX_NODES)
 
 
 def labels_of_new_node(case: PlacementCase) -> dict[str, str]:

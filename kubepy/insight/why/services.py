@@ -57,12 +57,7 @@ def without_pods(scene: Scene, service: Object) -> Finding:
     """Return the finding about a Service whose selector matches no pod, with a workload that would
     have such pods, or that the selector may have meant."""
     link = scene.link(service, "spec.selector", "no pod has these labels")
-    workloads = [
-        workload
-        for resource in WORKLOADS
-        for workload in scene.list(resource, namespace_of(service))
-        if top_owner(scene, workload) is None
-    ]
+    workloads = top_workloads(scene, service)
     for workload in workloads:
         if chooses(service, template_labels(workload)):
             return of_workload_without_pods(scene, workload, link)
@@ -76,6 +71,31 @@ def without_pods(scene: Scene, service: Object) -> Finding:
         link,
         *links,
         remedies=[select(scene, service, workload) for workload in meant],
+    )
+
+
+def top_workloads(scene: Scene, service: Object) -> list[Object]:
+    """Return the workloads of a Service's namespace that belong to no other."""
+    return [
+        workload
+        for resource in WORKLOADS
+        for workload in scene.list(resource, namespace_of(service))
+        if top_owner(scene, workload) is None
+    ]
+
+
+def without_selector(scene: Scene, service: Object) -> Finding:
+    """Return the finding about a Service that chooses no pods, with the workloads that it may
+    mean: one of its name, or the only one."""
+    link = scene.link(
+        service, "spec.selector", "it has no selector, and nobody has made EndpointSlices for it"
+    )
+    workloads = top_workloads(scene, service)
+    meant = [workload for workload in workloads if may_be_meant(service, workload)] or workloads
+    return scene.finding(
+        "no-endpoints",
+        link,
+        remedies=[select(scene, service, workload) for workload in meant[:MOST_OFFERED]],
     )
 
 
@@ -100,7 +120,7 @@ def of_workload_without_pods(scene: Scene, workload: Object, link: Link) -> Find
 def may_be_meant(service: Object, workload: Object) -> bool:
     """Return whether a Service may be meant to choose the pods of a workload: by its own name, or
     by a label that is mistyped."""
-    values = [str(value) for value in service["spec"]["selector"].values()]
+    values = [str(value) for value in nested_map(service["spec"], "selector").values()]
     labels = template_labels(workload)
     return bool(labels) and (
         name_of(workload) == name_of(service)

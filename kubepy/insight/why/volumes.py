@@ -6,7 +6,8 @@ comes closest, and the field that is wrong with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.meta import (
@@ -41,7 +42,7 @@ from kubepy.api.objects.volumes import (
 )
 from kubepy.api.selectors import from_label_selector
 from kubepy.controllers.persistentvolume.provisioner import PROVISIONER
-from kubepy.insight.why.manifests import new_claim, new_class, replaced_claim
+from kubepy.insight.why.manifests import consumer_of, new_claim, new_class, replaced_claim
 from kubepy.insight.why.remedies import absent, field_path, json_patch, merge_patch
 from kubepy.insight.why.scene import Diagnosis
 from kubepy.scheduler.plugins.volumes import NO_PROVISIONER, ZONE_LABELS, is_volume_conflict
@@ -68,12 +69,15 @@ class Defect(NamedTuple):
     :ivar field: of the volume.
     :ivar remedies: commands that mend it.
     :ivar cause: the cause where nothing else is wrong.
+    :ivar change: fields of a claim that the volume would serve all the same; none: it serves
+        nobody.
     """
 
     field: str
     text: str
     remedies: list[Words]
     cause: str = WITHOUT_VOLUME
+    change: Mapping[str, Any] = MappingProxyType({})
 
 
 class NearestVolume(NamedTuple):
@@ -86,6 +90,7 @@ class NearestVolume(NamedTuple):
 
 
 NONE_NEAR = NearestVolume([], [])
+STANDARD = "standard"  # the name of the class that a cluster has by default
 
 
 # --- a claim that is not bound --------------------------------------------------------------------
@@ -144,7 +149,7 @@ def waiting_for_consumer(scene: Scene, claim: Object) -> Finding | None:
     )
     if not pods:
         link = scene.link(claim, "status.phase", "no pod uses it yet")
-        return scene.finding("claim-waits-for-consumer", link, mode)
+        return scene.finding("claim-waits-for-consumer", link, mode, fallbacks=[consumer_of(claim)])
     finding = scene.diagnose_any(pods)
     if finding is None:
         return None
@@ -241,6 +246,7 @@ def without_class(scene: Scene, claim: Object, near: NearestVolume) -> Finding:
                 ("annotate", f"storageclass/{name_of(storage_class)}", f"{DEFAULT_CLASS}=true")
                 for storage_class in able
             ),
+            *(() if classes else (new_class(STANDARD, is_default=True),)),
         ],
     )
 
@@ -313,11 +319,17 @@ def defects_of(
         yield too_small(scene, volume, claim)
     if class_of(volume) != class_of(claim):
         text = "it is of another class" if class_of(volume) else "it is of no class"
-        yield Defect("spec.storageClassName", text, mend({"storageClassName": class_of(claim)}))
+        yield Defect(
+            "spec.storageClassName",
+            text,
+            mend({"storageClassName": class_of(claim)}),
+            change={"storageClassName": class_of(volume)},
+        )
     if not attributes_match(claim, volume):
         yield Defect("spec.volumeAttributesClassName", "it has other attributes", [])
     if not modes_match(claim, volume):
-        yield Defect("spec.volumeMode", "it has another mode", [])
+        own = {"volumeMode": volume["spec"].get("volumeMode", "Filesystem")}
+        yield Defect("spec.volumeMode", "it has another mode", [], change=own)
     if not offers_access(volume, claim):
         modes = claim["spec"]["accessModes"]
         offered = nested_list(volume["spec"], "accessModes")
@@ -326,6 +338,7 @@ def defects_of(
             "spec.accessModes",
             f"it does not offer {', '.join(modes)}",
             mend({"accessModes": wanted}),
+            change={"accessModes": offered},
         )
 
     selector = claim["spec"].get("selector")
@@ -339,6 +352,7 @@ def defects_of(
             "metadata.labels",
             "the claim's selector does not match its labels",
             [("label", scene.word(volume), *labels, "--overwrite")] if labels else [],
+            change={"selector": None},
         )
 
 
@@ -366,6 +380,7 @@ def too_small(scene: Scene, volume: Object, claim: Object) -> Defect:
             merge_patch(scene, volume, {"spec": {"capacity": {"storage": size}}}),
         ],
         TOO_SMALL,
+        {"resources": smaller},
     )
 
 
@@ -385,9 +400,21 @@ def nearest_volume(scene: Scene, claim: Object) -> NearestVolume:
     links = [scene.link(volume, defect.field, defect.text) for defect in defects]
     causes = {defect.cause for defect in defects}
     cause = defects[0].cause if causes <= {TOO_SMALL, RELEASED} else WITHOUT_VOLUME
-    return NearestVolume(
-        links, defects[0].remedies if len(defects) == 1 or cause != WITHOUT_VOLUME else [], cause
-    )
+    if len(defects) == 1 or cause != WITHOUT_VOLUME:
+        remedies = defects[0].remedies
+    else:
+        remedies = adapted(claim, defects)
+    return NearestVolume(links, remedies, cause)
+
+
+def adapted(claim: Object, defects: Iterable[Defect]) -> list[Words]:
+    """Return the command that makes a claim anew so that a volume with these defects serves it."""
+    changes: dict[str, Any] = {}
+    for defect in defects:
+        if not defect.change:
+            return []
+        changes.update(defect.change)
+    return [replaced_claim(claim, **changes)]
 
 
 # --- the claims of a pod --------------------------------------------------------------------------

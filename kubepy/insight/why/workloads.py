@@ -54,6 +54,7 @@ from kubepy.insight.why.manifests import new_node
 from kubepy.insight.why.remedies import patch_template, tolerate
 from kubepy.insight.why.scene import Diagnosis, Scene, Words, condition_status, plural, unready_link
 from kubepy.insight.why.scheduling import NOT_TO_RELABEL, ROLE
+from kubepy.insight.why.templates import of_earlier_template
 
 if TYPE_CHECKING:
     from kubepy.api.typed import DaemonSet, Node, Pod, StatefulSet
@@ -366,7 +367,11 @@ def replica_set(scene: Scene, obj: Object) -> Finding | None:
         return None
     pods = scene.owned(obj, "pods")
     desired = desired_replicas(obj)
-    finding = blame(scene, pods) or waits_for_min_ready_seconds(scene, obj, pods)
+    finding = (
+        of_earlier_template(scene, obj)
+        or blame(scene, pods)
+        or waits_for_min_ready_seconds(scene, obj, pods)
+    )
     if finding is None:
         return None
     ready = count(obj, "availableReplicas")

@@ -402,9 +402,11 @@ def plans_of(factory: Factory, planned: PlannedCommand, options: PlanOptions) ->
 
 
 def cluster_of(factory: Factory) -> clusters.LocalCluster:
-    """Return the cluster that is asked about; a new one in memory where the command would make
-    one."""
+    """Return the cluster that is asked about; a new one, elsewhere or in memory, where the command
+    would make one."""
     if factory.may_create and not factory.has_cluster:
+        if factory.loose_files():
+            return factory.new_cluster_elsewhere()
         return openings.make_cluster("memory:")
     options = factory.options = copy(factory.options)
     options.faults, options.v, options.vmodule = "", 0, ""  # they are for the fork

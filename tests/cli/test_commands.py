@@ -144,6 +144,21 @@ def test_first_command_that_brings_default_class_gets_no_other(bare: Kubepy) -> 
     assert names(bare, "nodes") == ["node/node-1"]
 
 
+def test_plan_of_first_command_takes_files_that_are_there(bare: Kubepy, folder: Path) -> None:
+    """The command makes a cluster around them, and configures what a file holds already."""
+    file = folder / "state/namespaces/default/configmaps/a.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+    manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: 'y'}\n"
+    planned = bare("plan", "apply", "-f", "-", stdin=manifest)
+    tried = bare("apply", "-f", "-", "--dry-run=server", stdin=manifest)
+    assert not (folder / "state/kubepy.yaml").exists()
+    done = bare("apply", "-f", "-", stdin=manifest)
+    assert done.out == "configmap/a configured\n"
+    assert planned.out.startswith(done.out)
+    assert tried.out == "configmap/a configured (server dry run)\n"
+
+
 def test_first_command_that_fails_leaves_cluster_with_node(bare: Kubepy) -> None:
     assert bare("create", "configmap", "A").status == 1
     assert names(bare, "nodes") == ["node/node-1"]

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 MAX_FILES = 20  # of which one command warns
 
+FOLDERS = ("cluster", "namespaces")  # of a state folder: its objects
+
 
 class Factory:
     """One run of the command line. The cluster is opened when a command first reads it.
@@ -246,7 +248,7 @@ class Factory:
                         "works on a cluster that is open already"
                     )
             elif self._is_dry_run and not self.has_cluster:
-                cluster = openings.open_cluster(self._scratch.name, create=True)
+                cluster = self.new_cluster_elsewhere()
             else:
                 cluster = openings.open_cluster(self.folder, create=self.may_create)
         except storage_errors.NoClusterError:
@@ -283,6 +285,19 @@ class Factory:
                     logging.user_agent = f"kubectl/{KUBERNETES_VERSION}"
 
         return cluster
+
+    def new_cluster_elsewhere(self) -> clusters.LocalCluster:
+        """Make the cluster that this command would make, around the same files, in a folder that is
+        removed in the end."""
+        from shutil import copytree
+
+        for name in self.loose_files():
+            copytree(os.path.join(self.folder, name), os.path.join(self._scratch.name, name))
+        return openings.open_cluster(self._scratch.name, create=True)
+
+    def loose_files(self) -> list[str]:
+        """Return the folders of objects around which a command would make a cluster."""
+        return [name for name in FOLDERS if os.path.isdir(os.path.join(self.folder, name))]
 
     @cached_property
     def _scratch(self) -> TemporaryDirectory[str]:

@@ -5,7 +5,6 @@ Hypothesis tries the same examples each time, so that no test fails by chance.
 ``@example``.
 """
 
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +12,9 @@ from hypothesis import is_hypothesis_test, settings
 
 from kubepy.storage import frozen
 from tests.forkserver import ForkServer
+
+# A change of an object that came out of a store raises TypeError, as under PYTHONDEVMODE=1.
+frozen.is_on = True
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
@@ -39,15 +41,6 @@ UNTRACED = {
     "server": {"fuzz", "watch_faults", "watch_histories"},
     "storage": {"contract", "faults", "forks", "model", "round_trip", "sums", "yaml_dump"},
 }
-
-
-# In the tests of these packages a change of an object that came out of a store raises TypeError, as
-# under PYTHONDEVMODE=1.
-FROZEN = {"apiserver", "controllers", "kubelet", "runtime", "scheduler"}
-
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    frozen.is_on = sys.flags.dev_mode or item.path.parent.name in FROZEN
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -90,9 +90,11 @@ class ForkServer:
 
 def import_program() -> None:
     """Import all that commands import, and put it out of reach of the garbage collector, which
-    would copy its pages."""
+    would copy its pages. Commands that change an object of the store raise TypeError."""
     import kubepy
+    from kubepy.storage import frozen
 
+    frozen.is_on = True
     for module in pkgutil.walk_packages(kubepy.__path__, "kubepy."):
         if not module.name.startswith(("kubepy.server", "kubepy.testing", "kubepy.__main__")):
             importlib.import_module(module.name)

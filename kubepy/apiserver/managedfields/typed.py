@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from kubepy.api.schema.openapi import Schema, only_v3
 from kubepy.apiserver.managedfields.fieldpath import Fields, Path, field, item, keys
 from kubepy.quoting import quote
+from kubepy.storage.frozen import plain_type
 
 # Not there, which is something else than null.
 ABSENT: Any = object()
@@ -264,9 +265,7 @@ def _kind_of(value: Any, schema: Schema | None) -> type:
     if value is None or value is ABSENT:
         kind = "" if schema is None else schema.type
         return {"array": list, "object": dict, "": dict}.get(kind, object)
-    if isinstance(value, dict | list):
-        return type(value)
-    return object
+    return plain_type(value) if isinstance(value, dict | list) else object
 
 
 def _as(kind: type, value: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from kubepy.cli.gotemplate.nodes import Byte, Int
 from kubepy.cli.gotemplate.printf import format_one, sprint, sprintf, sprintln, type_name
 from kubepy.lazy import lazy_imports
+from kubepy.storage.frozen import plain_type
 
 with lazy_imports():
     from urllib import parse
@@ -101,7 +102,7 @@ def _equal(first: Any, other: Any) -> bool:
     if kind:
         return bool(first == other)
     if not _is_nil(first) and not _is_nil(other):
-        if type(first) is not type(other):
+        if plain_type(first) is not plain_type(other):
             raise FunctionError(
                 f"non-comparable types {format_one('s', first)}: {type_name(first)}, "
                 f"{type_name(other)}: {format_one('v', other)}"

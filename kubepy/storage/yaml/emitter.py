@@ -86,14 +86,14 @@ def dump(obj: Any, written: Written | None = None) -> str:
 def dump_entry(name: str, value: Any, pad: str) -> str:
     """Return the lines of one entry of a mapping that stands at ``pad`` (spaces)."""
     lines: list[str] = []
-    _mapping({name: value}, pad, pad, lines, None)
+    _mapping({name: thawed(value)}, pad, pad, lines, None)
     return "\n".join([*lines, ""])
 
 
 def dump_item(value: Any, pad: str = "") -> str:
     """Return the lines of one item of a list that stands at ``pad`` (spaces)."""
     lines: list[str] = []
-    _sequence([value], pad, pad, lines, None)
+    _sequence([thawed(value)], pad, pad, lines, None)
     return "\n".join([*lines, ""])
 
 

@@ -4,6 +4,7 @@ says so."""
 from __future__ import annotations
 
 import gc
+import io
 import re
 import signal
 import subprocess
@@ -14,6 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from kubepy.api import errors
+from kubepy.apiserver.client import Client
+from kubepy.cli.main import main
 from tests.cli.conftest import Done, Kubepy
 
 MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {}\n"
@@ -296,3 +300,22 @@ def test_files_of_cluster_that_is_read_for_the_first_time_are_not_judged(
     put(state / "namespaces/default/configmaps/a.yaml")
     (state / ".kubepy").rename(folder / "gone")
     assert REFUSED not in kubepy("get", "cm").err
+
+
+def test_index_found_damaged_by_the_last_look_leaves_a_command_that_wrote_successful(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index in its place knows nothing of the revision that the look goes on from."""
+    folder = str(tmp_path / "state")
+    streams = {"stdin": io.StringIO(), "stdout": io.StringIO(), "stderr": io.StringIO()}
+    assert main(["--state", folder, "init"], **streams) == 0
+    looks = []
+
+    def rebuilt(client: Client, since: int, **named: object) -> None:
+        looks.append(named)
+        raise errors.Expired(f"too old resource version: {since}")
+
+    monkeypatch.setattr(Client, "changes", rebuilt)
+    assert main(["--state", folder, "create", "configmap", "a"], **streams) == 0
+    assert looks == [{"reads": ()}]
+    assert streams["stderr"].getvalue() == ""

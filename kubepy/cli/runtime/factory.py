@@ -23,6 +23,7 @@ from kubepy.quoting import printable_lines, quote
 
 with lazy_imports():
     from kubepy import klog, terminal
+    from kubepy.api import errors
     from kubepy.api import scheme as schemes
     from kubepy.apiserver import client as clients
     from kubepy.apiserver import cluster as clusters
@@ -573,7 +574,9 @@ class Factory:
             return
         self._has_looked = True
         store = self.cluster.store
-        with suppress(storage_errors.StorageError):  # of which the command says more
+        # The command says more of trouble with the store. Expired: the look has found the index
+        # damaged, and the one in its place knows nothing of the revision.
+        with suppress(storage_errors.StorageError, errors.Expired):
             if self.cluster.folder and store.holder(checkpoints.MANAGER_LOCK) is None:
                 self.client.changes(self.client.revision(), reads=())
 

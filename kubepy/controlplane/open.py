@@ -1,6 +1,7 @@
 """Open and make clusters. This is the only place above storage that knows which stores there are.
 
-A place is the path of a state folder, or ``memory:``.
+A place is the path of a state folder, or ``memory:`` for :func:`open_cluster` and
+:func:`make_cluster`. CONTRIBUTING says how a store is added.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def open_cluster(
 
     :param create: make the cluster if there is none, around the files that are there, or only
         settings written by hand. It is to be furnished with a node then, and
-        :meth:`finished <LocalCluster.finish>`.
+        :meth:`finished <LocalCluster.finish>`. One in memory has no node either.
 
     Raises NoClusterError, FolderError.
     """

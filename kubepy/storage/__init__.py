@@ -13,8 +13,12 @@ visible or none.
     folder/     FolderStore, in a folder of YAML files, one object a file; its map is in the package
     memory      MemoryStore, which is gone with its process: empty, or a fork of another store
     timeline    what writes did to objects, as far back as it is kept
-    links       objects by what is in them: a uid, an owner, a node
+    view        what is recorded at the newest State, and goes on to the next
+    indexes     objects by what is in them: a uid, an owner, a node
     sortedmap   the immutable maps that forks share
+    frozen      objects that raise when they are changed, in tests and development mode
+    manifests   what git's drivers and fsck know of paths and manifests
+    homes       private files of a folder that commands call home
     yaml/       YAML as kubectl reads and writes it, and edits of a text that keep its comments
 """
 

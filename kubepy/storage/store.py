@@ -43,8 +43,8 @@ class Reads(Protocol):
 class Store(Reads, Protocol):
     """Objects by key, with one counter of revisions for all of them and a log of their changes.
 
-    Reading never waits for a writer. Everything here may raise StorageError where the store cannot
-    be used.
+    Reading never waits for a writer of another process. Threads share a store only where it says
+    that they may. Everything here may raise StorageError where the store cannot be used.
 
     :ivar lock_timeout: seconds that a transaction waits for one other writer; 0 for not at all.
     """
@@ -58,8 +58,8 @@ class Store(Reads, Protocol):
         indexes: NewIndexes = tuple,
     ) -> None:
         """Take the cluster's time in seconds since the epoch, a function for its timeline, and what
-        objects are found by. Without a cluster, a store has the system's time and no
-        timeline."""
+        objects are found by: the indexes of the states of this store. Without a cluster, a store
+        has the system's time and no timeline."""
 
     def stream(self, resource: str, namespace: str | None = None) -> ObjectStream:
         """Return what :meth:`list` does one by one, for whoever does not need all objects at once:
@@ -74,8 +74,9 @@ class Store(Reads, Protocol):
         """
 
     def watch(self, listener: Callable[[CommittedChanges], None]) -> None:
-        """Call a function with what each commit of this store has changed, before the next one can
-        begin. The function hears of no other process. It may miss commits: each tells the revision
+        """Call a function, in place of the one before, with what each commit of this store has
+        changed, before the next one can begin. The function hears of no other process, nor of a
+        commit that changed no object. It may miss commits: each tells the revision
         before it, and :meth:`changes` has those between."""
 
     def state(self) -> State:
@@ -87,12 +88,13 @@ class Store(Reads, Protocol):
         """Run a block whose writes are committed at its end; an exception in the block changes
         nothing.
 
-        Raises LockTimeoutError, and ConflictError when an object was changed by somebody else while
-        the block ran.
+        Raises LockTimeoutError; ConflictError when an object was changed by somebody else while the
+        block ran; RuntimeError for a transaction within another one: they do not nest.
         """
 
     def settings(self) -> Object:
-        """Return the settings of the cluster, as they are now."""
+        """Return the settings of the cluster, as they are now; ``formatVersion`` is always there.
+        Within a transaction these and :meth:`meta` are those that it has set."""
 
     def meta(self, name: str) -> str | None:
         """Return a small value that is no object: the position of the controllers, the last id that
@@ -107,7 +109,8 @@ class Store(Reads, Protocol):
 
     def hold(self, name: str) -> AbstractContextManager[Callable[[], bool]]:
         """Hold a named lease that dies with this process for the length of a block, which gets a
-        function that returns whether the lease was lost. Raises LockTimeoutError at once."""
+        function that returns whether the lease was lost. It is given back however the block ends.
+        Raises LockTimeoutError at once, which names the lease and the process that holds it."""
 
     def holder(self, name: str) -> str | None:
         """Return the process that holds a named lease, None when there is none."""

@@ -157,7 +157,7 @@ class BufferedTransaction(Generic[Stored]):
     # --- the store's part ---
 
     def load(self, key: Key) -> Stored | None:
-        """Return a stored object, None where there is none."""
+        """Return a stored object, one whose time is over too; None where there is none."""
         raise NotImplementedError
 
     def load_together(self, keys: Collection[Key]) -> Iterable[tuple[Key, Stored]]:
@@ -165,12 +165,13 @@ class BufferedTransaction(Generic[Stored]):
         return ()
 
     def load_all(self, resource: str, namespace: str | None) -> Iterable[Stored]:
-        """Return the stored objects of a resource (in one namespace, or None: everywhere)."""
+        """Return the stored objects of a resource (in one namespace, or None: everywhere), those
+        whose time is over among them."""
         raise NotImplementedError
 
     def load_expired(self, now: float, after: Expiry, limit: int) -> Iterable[Expiry]:
-        """Return the first stored objects, after one, that are over by a moment, in the order in
-        which they expire."""
+        """Return the first stored objects, strictly after one, that are over by a moment, in the
+        order in which they expire."""
         raise NotImplementedError
 
     def next_expiry_after(self, now: float) -> float:
@@ -178,7 +179,7 @@ class BufferedTransaction(Generic[Stored]):
         raise NotImplementedError
 
     def decode(self, key: Key, entry: TransactionEntry[Stored]) -> Object:
-        """Return the object of an entry that is as it was stored."""
+        """Return the object of an entry that is as it was stored: that of ``entry.before``."""
         raise NotImplementedError
 
     def check_access(self, key: Key, *, reading: bool = False) -> None:

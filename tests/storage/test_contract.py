@@ -1,7 +1,8 @@
 """The contract of every store: objects, resource versions, compare-and-swap, the change log,
 settings, locks, forks.
 
-Each test runs over a state folder, a store in memory, and forks in memory of both.
+Each test runs over a state folder, a store in memory, forks in memory of both, and the strange
+store (:mod:`tests.storage.strange`).
 """
 
 from __future__ import annotations
@@ -448,6 +449,26 @@ def test_commits_that_a_listener_hears_of_lead_from_revision_to_revision(store: 
     assert sorted(set(revisions)) == revisions
 
 
+def test_commit_without_changes_is_not_told_to_the_listener(store: Store) -> None:
+    create(store, config_map("a"))
+    heard: list[CommittedChanges] = []
+    store.watch(heard.append)
+    with store.transaction() as transaction:
+        transaction.update(key("a"), config_map("a"))
+    with store.transaction():
+        pass
+    assert [commit.changes for commit in heard if not commit.changes] == []
+
+
+def test_state_after_values_alone_were_set_has_them(store: Store) -> None:
+    create(store, config_map("a"))
+    assert store.state().meta_value("position") is None
+    store.set_values({"position": "1"}, settings={"seed": 5})
+    state = store.state()
+    assert state.meta_value("position") == "1"
+    assert state.settings["seed"] == 5
+
+
 def test_state_is_where_the_change_log_goes_on_from(store: Store) -> None:
     create(store, config_map("a"), config_map("b"))
     known = store.state()
@@ -578,6 +599,14 @@ def test_named_lock_has_one_holder(store: Store) -> None:
         create(store, config_map("a"))
         with store.hold("other.lock"):
             pass
+    assert store.holder("manager.lock") is None
+    with store.hold("manager.lock"):
+        pass
+
+
+def test_named_lock_is_given_back_after_an_exception(store: Store) -> None:
+    with pytest.raises(KeyError), store.hold("manager.lock"):
+        raise KeyError
     assert store.holder("manager.lock") is None
     with store.hold("manager.lock"):
         pass

@@ -105,11 +105,12 @@ class Ids:
         self._clock = clock or Clock()
 
     def uid(self, *subject: str, number: int) -> str:
-        """Return a UUID of version 7 (RFC 9562): the milliseconds of the time, then 74 bits. These
-        are the fraction of the millisecond and chance, or with a seed a draw.
+        """Return a UUID of version 7 (RFC 9562): the milliseconds of the time, then 74 bits.
+        Without a seed these are the fraction of the millisecond, and chance.
 
-        With a seed and the system's time, which never repeats, the seed takes the place of the
-        milliseconds.
+        With a seed they are the end of the number, so that what is made of one prefix sorts by age,
+        and a draw. With a seed and the system's time, which never repeats, the seed takes the place
+        of the milliseconds.
 
         :param number: so many have been given to this subject; without a seed it does not matter.
         """
@@ -119,7 +120,7 @@ class Ids:
         else:
             own = self._clock.own
             milliseconds = (own - EPOCH) // timedelta(milliseconds=1) if own else _hash(self.seed)
-            chance = _hash(self.seed, "uid", *subject, number, size=10)
+            chance = (number & 0xFFFFF) << 54 | _hash(self.seed, "uid", *subject, number) >> 10
         value = (
             (milliseconds & 0xFFFF_FFFF_FFFF) << 80
             | 0x7 << 76
@@ -157,10 +158,10 @@ class Ids:
         return _hash(self.seed, *subject)
 
 
-def _hash(*words: str | int, size: int = 8) -> int:
-    """Return so many bytes that the words decide, as a number, the same with every Python."""
+def _hash(*words: str | int) -> int:
+    """Return 64 bits that the words decide, the same with every Python."""
     text = "\0".join(map(str, words))
-    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), size))
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), 8))
 
 
 def draw_seed() -> int:

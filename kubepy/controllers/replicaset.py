@@ -373,7 +373,7 @@ def pods_to_delete(pods: list[Pod], related: Iterable[Pod], count: int, now: dat
         node_name(pod) for pod in related if is_pod_active(pod) and node_name(pod)
     )
     by_rank: dict[Rank, list[Pod]] = {}
-    for pod in sorted(pods, key=_version, reverse=True):  # the one that changed last first
+    for pod in sorted(pods, key=uid_of, reverse=True):  # the youngest first
         rank = (
             *progress(pod),
             deletion_cost(pod),
@@ -386,10 +386,6 @@ def pods_to_delete(pods: list[Pod], related: Iterable[Pod], count: int, now: dat
         if len(chosen) < count:
             chosen += _by_age(by_rank[rank], now)
     return chosen[:count]
-
-
-def _version(pod: Pod) -> int:
-    return int(pod["metadata"].get("resourceVersion") or 0)
 
 
 def _by_age(pods: list[Pod], now: datetime) -> list[Pod]:

@@ -45,15 +45,17 @@ def test_seeded_suffix_differs_with_each_attempt() -> None:
     )
 
 
-def test_seeded_uid_holds_milliseconds_of_own_time() -> None:
+def test_seeded_uid_holds_milliseconds_of_own_time_and_end_of_number() -> None:
     moment = datetime(2026, 1, 1, 0, 0, 0, 4_000, UTC)
-    uid = uuid.UUID(Ids(7, Clock(moment)).uid("pods", "a", number=5)).int
-    assert uid >> 80 == int(moment.timestamp() * 1000)
+    for number in (5, 2**19 + 5, 2**31 + 5):
+        uid = uuid.UUID(Ids(7, Clock(moment)).uid("pods", "a", number=number)).int
+        assert uid >> 80 == int(moment.timestamp() * 1000)
+        assert (uid >> 64 & 0xFFF) << 8 | uid >> 54 & 0xFF == number % 2**20
 
 
 def test_draws_are_the_same_with_every_python() -> None:
     ids = Ids("lab", Clock(datetime(2026, 1, 1, tzinfo=UTC)))
-    assert ids.uid("pods", "default", "web", number=42) == "019b76da-a800-71b4-a960-8c4de7d2f551"
+    assert ids.uid("pods", "default", "web", number=42) == "019b76da-a800-7000-8abc-26f601ebe3de"
     assert ids.suffix("pods", "default", "web-", number=42) == "7tvrh"
     assert ids.fraction("Pod", "web", unseeded="") == 0.7689712014226263
 

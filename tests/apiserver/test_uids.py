@@ -66,11 +66,11 @@ def test_uids_of_the_same_commands_are_the_same_on_every_store(open_new: OpenClu
     remove(client, "a")
     uids.append(make(client, "a"))
     assert [*uids, *make_pod(client)] == [
-        "019b76da-a800-7edf-8b39-26872c0f7780",
-        "019b76da-a800-7178-83bc-49ffdfcd6f12",
-        "019b76da-a800-79a6-b912-ed349236a886",
+        "019b76da-a800-7000-800d-5e875736681d",
+        "019b76da-a800-7000-8034-877f08a9b329",
+        "019b76da-a800-7000-8049-cfb9a63405cf",
         "web-xvk56",
-        "019b76da-a800-75d2-b817-24489f83e511",
+        "019b76da-a800-7000-8072-e7f8a379e790",
     ]
 
 

@@ -40,9 +40,7 @@ class Run:
             lambda: store.meta("checkpoint"), lambda text: store.set_values({"checkpoint": text})
         )
         self.manager = Manager(
-            self.client,
-            informers,
-            self.cluster.clock,
+            context,
             [Kubelet(context), Scheduler(context)],
             source=ListWatch(RecordedView(store)),
             checkpoints=kept,

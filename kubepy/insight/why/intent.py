@@ -136,11 +136,18 @@ def changed_after_start(scene: Scene, content: Object, pod: Object) -> bool:
 
 def is_late(scene: Scene, content: Object, pod: Object) -> bool:
     """Return whether a ConfigMap or Secret was made after a pod, and is as it was then. A pod that
-    must have it would have waited, and started with what it has."""
+    must have it would have waited, and started with what it has.
+
+    Within one second the resource version decides, which tells when it was last written: one that a
+    second manager has written since is not as it was made.
+    """
     made, pod_made = (obj["metadata"]["creationTimestamp"] for obj in (content, pod))
     if value_at(content, changed_field(content)) > made:
         return False
-    return made > pod_made or (made == pod_made and _version(content) > start_version(scene, pod))
+    if made != pod_made:
+        return bool(made > pod_made)
+    is_as_made = len(nested_list(content["metadata"], "managedFields")) <= 1
+    return is_as_made and _version(content) > start_version(scene, pod)
 
 
 def start_version(scene: Scene, pod: Object) -> int:

@@ -32,7 +32,7 @@ BEGIN, END = "<!-- make bench -->\n", "<!-- end of make bench -->\n"
 # of a row of the short form that is worse than recorded: others may have kept the machine busy
 TRIES = 3
 # in seconds, before rows that stay worse are measured again: a busy machine stays so for a while
-PAUSES = (20.0, 60.0)
+PAUSES = (15.0, 30.0)
 
 
 def read_recorded() -> dict[str, dict[str, float]]:

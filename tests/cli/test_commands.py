@@ -15,7 +15,7 @@ import pytest
 from kubepy.cli.errors import CliError, guarded
 from kubepy.cli.program import as_text
 from kubepy.cli.runtime.factory import Factory
-from tests.cli.conftest import Done, Kubepy
+from tests.cli.conftest import Done, Kubepy, run
 
 
 def test_unknown_command_is_named_with_what_might_have_been_meant(bare: Kubepy) -> None:
@@ -575,3 +575,17 @@ def test_first_command_makes_a_cluster_around_the_files_that_are_there(
     assert bare("get", "namespace", "default", "-o", "name").out == "namespace/default\n"
     assert bare("get", "configmap", "a", "-o", "name").out == "configmap/a\n"
     assert bare("rollout", "status", "deploy/web").status == 0
+
+
+@pytest.mark.parametrize("words", ["get pods", "init", "create configmap a"])
+def test_state_in_memory_is_refused_by_the_command_line(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run("--state", "memory:", *words.split())
+    assert (done.out, done.status) == ("", 1)
+    assert done.err == (
+        'error: "memory:" is no state folder: a cluster in memory would be gone with the command '
+        "(./memory: is a folder of that name)\n"
+    )
+    assert list(tmp_path.iterdir()) == []

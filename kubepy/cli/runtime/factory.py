@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 MAX_FILES = 20  # of which one command warns
 
 FOLDERS = ("cluster", "namespaces")  # of a state folder: its objects
+IN_MEMORY = "memory:"  # a place that programs alone open (``kubepy.controlplane.open``)
 
 
 class Factory:
@@ -114,6 +115,11 @@ class Factory:
                 "--state cannot be given: this command line works on a cluster that is open already"
             )
         self.options = options
+        if self.home == IN_MEMORY:
+            raise CliError(
+                f'"{IN_MEMORY}" is no state folder: a cluster in memory would be gone with the '
+                f"command (./{IN_MEMORY} is a folder of that name)"
+            )
         must_exist = options.must_exist or os.environ.get("KUBEPY_MUST_EXIST", "") not in (
             "",
             "0",

@@ -11,9 +11,6 @@ from kubepy.lazy import lazy_imports
 from kubepy.storage import ConflictError, ExistsError, Key, MissingError
 from kubepy.storage.model import REBUILT, Objects
 
-with lazy_imports():
-    from kubepy.api import errors, watch
-
 if TYPE_CHECKING:
     from kubepy.api.clock import Ids
     from kubepy.api.types import Decoded
@@ -21,6 +18,7 @@ if TYPE_CHECKING:
     from kubepy.storage.store import Store, Transaction
 
 with lazy_imports():
+    from kubepy.api import errors, watch
     from kubepy.storage import view
 
 # The resources of which some objects are implied (``kubepy.apiserver.implied``).

@@ -80,6 +80,14 @@ def pod(
     }
 
 
+def new_folder_store(folder: Path) -> FolderStore:
+    """Make a store in a folder, with the indexes of a cluster."""
+    FolderStore.initialize(folder, {})
+    store = FolderStore(folder)
+    connect(store)
+    return store
+
+
 def write_pods(store: Store, seed: int) -> None:
     """Create, change and delete pods at random."""
     draw = random.Random(seed)
@@ -205,9 +213,7 @@ def test_keys_are_those_of_objects_in_order(store: Store) -> None:
 
 
 def test_edit_of_file_shows_in_links_when_it_is_recorded(tmp_path: Path) -> None:
-    FolderStore.initialize(tmp_path, {})
-    store = FolderStore(tmp_path)
-    connect(store)
+    store = new_folder_store(tmp_path)
     create(
         store,
         {**config_map("a"), "metadata": {"name": "a", "namespace": "default", "uid": "first"}},
@@ -235,9 +241,7 @@ def test_edit_of_file_shows_in_links_when_it_is_recorded(tmp_path: Path) -> None
 
 
 def test_view_goes_on_with_rebuilt_index(tmp_path: Path) -> None:
-    FolderStore.initialize(tmp_path, {})
-    store = FolderStore(tmp_path)
-    connect(store)
+    store = new_folder_store(tmp_path)
     write_pods(store, 0)
     view = RecordedView(store)
     view.refresh()
@@ -321,9 +325,7 @@ def test_view_that_was_released_reads_newest_state(store: Store) -> None:
 
 
 def test_state_that_was_let_go_of_is_lost_and_view_goes_on(tmp_path: Path) -> None:
-    FolderStore.initialize(tmp_path, {})
-    store = FolderStore(tmp_path)
-    connect(store)
+    store = new_folder_store(tmp_path)
     write_pods(store, 0)
     view = RecordedView(store)
     view.refresh()
@@ -339,9 +341,8 @@ def test_state_that_was_let_go_of_is_lost_and_view_goes_on(tmp_path: Path) -> No
 
 
 def test_reader_of_fork_leaves_it_what_it_lies_over(tmp_path: Path) -> None:
-    FolderStore.initialize(tmp_path, {})
-    store = FolderStore(tmp_path)
-    write_pods(connect(store), 0)
+    store = new_folder_store(tmp_path)
+    write_pods(store, 0)
     fork = connect(fork_of(store))
     expected = store.list("pods")
     RecordedView(fork).refresh()
@@ -354,9 +355,8 @@ def test_reader_of_fork_leaves_it_what_it_lies_over(tmp_path: Path) -> None:
 
 
 def test_states_of_store_share_connections(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    FolderStore.initialize(tmp_path, {})
-    store = FolderStore(tmp_path)
-    write_pods(connect(store), 0)
+    store = new_folder_store(tmp_path)
+    write_pods(store, 0)
     opened: list[Database] = []
     new_connection = Database.new_connection
 

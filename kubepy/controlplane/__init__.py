@@ -201,7 +201,7 @@ def build_manager(cluster: LocalCluster, among: Collection[str] = NAMES) -> Mana
     # Warnings of the API are for the author of a manifest, not for controllers.
     client = cluster.controller_client.silenced()
     context = reconcile.Context(
-        client, reconcile.Informers(), cluster.clock, scheme, pacing.Pacing()
+        client, reconcile.Informers(), cluster.clock, pacing.Pacing(), scheme
     )
 
     if cluster.settings.bootstrap == FULL and store.meta(RBAC_BOOTSTRAPPED) is None:

@@ -69,7 +69,7 @@ class Pacing:
         self.noticed.pop(key, None)
 
     def remember(self) -> Any:
-        """Return the memory as JSON; something false for none."""
+        """Return the workloads that were told to stop, as JSON."""
         return [
             [excess.reconciler, *excess.key, excess.wanted] for excess in self._stopped.values()
         ]

@@ -86,14 +86,17 @@ class Remembering(Protocol):
 
 
 class Context(NamedTuple):
-    """The things that every reconciler is built with. ``scheme``: the cluster's resources, custom
-    ones included. ``pacing``: how many pods controllers may make."""
+    """The things that every reconciler of one manager is built with.
+
+    :ivar pacing: how many pods controllers may make in the manager's present run.
+    :ivar scheme: the cluster's resources, custom ones included.
+    """
 
     client: Client
     informers: Informers
     clock: Clock
+    pacing: Pacing
     scheme: Scheme = Scheme()
-    pacing: Pacing = Pacing()
 
     def new_queue(self, delays: tuple[float, float] = (BASE_DELAY, MAX_DELAY)) -> WorkQueue[Key]:
         """``delays``: the first back-off and the longest, in seconds."""

@@ -15,6 +15,7 @@ from kubepy.apiserver.fault_settings import CONTROLLERS, FaultSettings, parse_fa
 from kubepy.apiserver.settings import parse_settings
 from kubepy.controlplane import NAMES, build_manager, new_reconcilers
 from kubepy.controlplane.faults import WATCH, FaultyReconciler
+from kubepy.runtime.pacing import Pacing
 from kubepy.runtime.reconcile import Context, Informers, Key
 from kubepy.storage import FolderError
 from tests.controllers.conftest import Lab
@@ -190,7 +191,7 @@ def test_draws_are_functions_of_seed_and_subject() -> None:
 
 
 def test_without_faults_no_reconciler_is_wrapped(lab: Lab) -> None:
-    context = Context(lab.client, Informers(), lab.cluster.clock, lab.cluster.scheme)
+    context = Context(lab.client, Informers(), lab.cluster.clock, Pacing(), lab.cluster.scheme)
     assert not any(isinstance(one, FaultyReconciler) for one in new_reconcilers(context))
 
 

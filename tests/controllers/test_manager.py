@@ -29,6 +29,7 @@ from kubepy.runtime.checkpoint import (
     save,
     settled_checkpoint,
 )
+from kubepy.runtime.pacing import Pacing
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Informers, Key, WatchEvent
 from kubepy.storage import ConflictError
 from kubepy.storage.view import RecordedView
@@ -79,7 +80,7 @@ class Toy:
 
     def __init__(self, lab: Lab, resource: str = CONFIG_MAPS) -> None:
         store = lab.cluster.store
-        context = Context(lab.client, Informers(), lab.cluster.clock)
+        context = Context(lab.client, Informers(), lab.cluster.clock, Pacing())
         self.copier = Copier(context, resource)
         checkpoints = CheckpointStore(
             lambda: store.meta("toy"), lambda text: store.set_values({"toy": text})
@@ -437,7 +438,7 @@ def test_checkpoint_parts_are_those_of_one_save(lab):
 
 
 def test_reconciler_names_match_their_checkpoint_names(lab):
-    context = Context(lab.client, Informers(), lab.cluster.clock, lab.cluster.scheme)
+    context = Context(lab.client, Informers(), lab.cluster.clock, Pacing(), lab.cluster.scheme)
     assert tuple(new_reconciler(context).name for _, new_reconciler in RECONCILERS) == NAMES
     assert tuple(one.name for one in new_reconcilers(context)) == reconciler_names(
         lab.cluster.settings

@@ -12,6 +12,7 @@ from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controllers.resourcequota import ResourceQuotaController
 from kubepy.controlplane.manager import ListWatch, Manager
 from kubepy.controlplane.open import open_cluster
+from kubepy.runtime.pacing import Pacing
 from kubepy.runtime.reconcile import Context, Informers
 from kubepy.storage.view import RecordedView
 from tests.stores import disagreements
@@ -35,9 +36,10 @@ def pod(name: str) -> Object:
 def test_quota_counts_what_is_there_and_forgets_what_has_gone(tmp_path: Path) -> None:
     cluster = open_cluster(tmp_path / "state", create=True)
     client, informers = cluster.client, Informers()
-    own = [ResourceQuotaController(Context(client, informers, cluster.clock, cluster.scheme))]
+    context = Context(client, informers, cluster.clock, Pacing(), cluster.scheme)
+    own = [ResourceQuotaController(context)]
     manager = Manager(
-        Context(client, informers, cluster.clock),
+        context,
         own,
         source=ListWatch(RecordedView(cluster.store)),
     )
@@ -83,11 +85,12 @@ def test_quota_counts_what_is_there_and_forgets_what_has_gone(tmp_path: Path) ->
 def lab(tmp_path: Path) -> Iterator[Lab]:
     cluster = open_cluster(tmp_path / "state", create=True)
     client, informers = cluster.client, Informers()
-    own = [ResourceQuotaController(Context(client, informers, cluster.clock, cluster.scheme))]
+    context = Context(client, informers, cluster.clock, Pacing(), cluster.scheme)
+    own = [ResourceQuotaController(context)]
     yield Lab(
         cluster,
         Manager(
-            Context(client, informers, cluster.clock),
+            context,
             own,
             source=ListWatch(RecordedView(cluster.store)),
         ),

@@ -8,6 +8,7 @@ from pathlib import Path
 from kubepy.controllers.ttl import ANNOTATION, TTLController, ttl_seconds
 from kubepy.controlplane.manager import ListWatch, Manager
 from kubepy.controlplane.open import open_cluster
+from kubepy.runtime.pacing import Pacing
 from kubepy.runtime.reconcile import Context, Informers
 from kubepy.storage.view import RecordedView
 from tests.stores import disagreements
@@ -21,9 +22,10 @@ def test_larger_cluster_longer() -> None:
 def test_ttl_annotation_is_set_on_every_node(tmp_path: Path) -> None:
     cluster = open_cluster(tmp_path / "state", create=True)
     informers = Informers()
-    own = [TTLController(Context(cluster.client, informers, cluster.clock))]
+    context = Context(cluster.client, informers, cluster.clock, Pacing())
+    own = [TTLController(context)]
     manager = Manager(
-        Context(cluster.client, informers, cluster.clock),
+        context,
         own,
         source=ListWatch(RecordedView(cluster.store)),
     )

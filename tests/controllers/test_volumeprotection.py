@@ -11,6 +11,7 @@ from kubepy.apiserver.request import DeleteOptions
 from kubepy.controllers.volumeprotection import PVCProtectionController
 from kubepy.controlplane.manager import ListWatch, Manager
 from kubepy.controlplane.open import open_cluster
+from kubepy.runtime.pacing import Pacing
 from kubepy.runtime.reconcile import Context, Informers
 from kubepy.storage.view import RecordedView
 from tests.stores import disagreements
@@ -21,11 +22,10 @@ class Run:
         self.cluster = open_cluster(folder, create=True)
         self.client = self.cluster.client
         informers = Informers()
-        own = [PVCProtectionController(Context(self.client, informers, self.cluster.clock))]
+        context = Context(self.client, informers, self.cluster.clock, Pacing())
+        own = [PVCProtectionController(context)]
         source = ListWatch(RecordedView(self.cluster.store))
-        self.manager = Manager(
-            Context(self.client, informers, self.cluster.clock), own, source=source
-        )
+        self.manager = Manager(context, own, source=source)
 
     def settle(self) -> None:
         assert self.manager.run_until_settled().failures == []

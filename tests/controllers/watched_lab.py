@@ -19,6 +19,7 @@ from kubepy.controlplane import reconciler_names
 from kubepy.controlplane.faults import WATCH, FaultyReconciler
 from kubepy.controlplane.manager import CheckpointStore, ListWatch, Manager
 from kubepy.runtime.checkpoint import identity, load, save
+from kubepy.runtime.pacing import Pacing
 from kubepy.runtime.reconcile import Context, Handler, Informers, Key, Reconciler
 from kubepy.runtime.workqueue import WorkQueue
 from kubepy.storage.view import RecordedView
@@ -211,16 +212,15 @@ class WatchedLab(Lab):
         """Run the controllers until they are settled; with ``crash_at`` the manager dies at that
         sync and loses what is not committed."""
         cluster, informers, store = self.cluster, Informers(), self.cluster.store
-        made = self.witnesses(
-            Context(cluster.client, informers, cluster.clock, cluster.scheme), crash_at
-        )
+        context = Context(cluster.client, informers, cluster.clock, Pacing(), cluster.scheme)
+        made = self.witnesses(context, crash_at)
         checkpoints = CheckpointStore(
             lambda: load(store),
             lambda text: save(store, text),
             identity(reconciler_names(cluster.settings), cluster.settings),
         )
         manager = Manager(
-            Context(cluster.client, informers, cluster.clock),
+            context,
             made,
             source=ListWatch(RecordedView(store)),
             checkpoints=checkpoints,

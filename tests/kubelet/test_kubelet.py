@@ -14,6 +14,7 @@ from kubepy.apiserver.request import MERGE_PATCH, Patch
 from kubepy.controlplane.manager import ListWatch, Manager
 from kubepy.controlplane.open import open_cluster
 from kubepy.kubelet import Kubelet
+from kubepy.runtime.pacing import Pacing
 from kubepy.runtime.reconcile import Context, Informers
 from kubepy.storage.view import RecordedView
 from tests.stores import disagreements
@@ -28,12 +29,10 @@ class Run:
         self.cluster = open_cluster(folder, create=True)
         self.client = self.cluster.client
         informers = Informers()
-        context = Context(self.client, informers, self.cluster.clock)
+        context = Context(self.client, informers, self.cluster.clock, Pacing())
         own = [Kubelet(context)]
         source = ListWatch(RecordedView(self.cluster.store))
-        self.manager = Manager(
-            Context(self.client, informers, self.cluster.clock), own, source=source
-        )
+        self.manager = Manager(context, own, source=source)
 
     def settle(self) -> None:
         assert self.manager.run_until_settled().failures == []

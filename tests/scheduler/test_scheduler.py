@@ -12,6 +12,7 @@ from kubepy.apiserver.request import MERGE_PATCH, DeleteOptions, Patch
 from kubepy.controlplane.manager import CheckpointStore, ListWatch, Manager
 from kubepy.controlplane.open import make_cluster, open_cluster
 from kubepy.kubelet import Kubelet
+from kubepy.runtime.pacing import Pacing
 from kubepy.runtime.reconcile import Context, Informers
 from kubepy.scheduler import Scheduler
 from kubepy.storage.view import RecordedView
@@ -35,7 +36,7 @@ class Run:
         self.cluster = open_cluster(self.folder)
         self.client = self.cluster.client
         store, informers = self.cluster.store, Informers()
-        context = Context(self.client, informers, self.cluster.clock)
+        context = Context(self.client, informers, self.cluster.clock, Pacing())
         kept = CheckpointStore(
             lambda: store.meta("checkpoint"), lambda text: store.set_values({"checkpoint": text})
         )

@@ -30,6 +30,7 @@ from kubepy.controlplane import NAMES, new_reconcilers, reconciler_names
 from kubepy.controlplane.manager import CheckpointStore, ListWatch, Manager
 from kubepy.controlplane.open import make_cluster, open_cluster
 from kubepy.runtime.checkpoint import CHECKPOINT, MEMORIES, identity, load, save
+from kubepy.runtime.pacing import Pacing
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Informers, Key, WatchEvent
 from kubepy.storage import ConflictError
 from kubepy.storage.folder.store import FolderStore
@@ -413,7 +414,7 @@ class Process:
         self.countdown, self.failure = 0, Exception()
         self._wrap_store()
         cluster, self.informers = self.cluster, Informers()
-        context = Context(cluster.client, self.informers, cluster.clock, cluster.scheme)
+        context = Context(cluster.client, self.informers, cluster.clock, Pacing(), cluster.scheme)
         self.mirror = Mirror(context)
         checkpoints = CheckpointStore(
             lambda: load(cluster.store),
@@ -631,7 +632,7 @@ class History:
         for name in (CHECKPOINT, MEMORIES):
             fork.store.set_values({name: None})
         before = fork_of(fork.store)
-        context = Context(fork.client, Informers(), fork.clock, fork.scheme)
+        context = Context(fork.client, Informers(), fork.clock, Pacing(), fork.scheme)
         manager = Manager(
             context,
             new_reconcilers(context),

@@ -6,9 +6,10 @@ string such as ``daemonsets.apps`` for its preferred version. Objects are dicts;
 are shared and read-only. Errors are :class:`kubepy.api.errors.Status`. Warnings that a server would
 send go to the ``warn`` of the context of a request (the CLI prints them, controllers drop them).
 
-A Client has a context for all of its requests; :meth:`Client.as_user`, :meth:`Client.silenced` and
-:meth:`Client.with_context` return clients that differ in it and have everything else in common. A
-request is its own transaction, or one of many in a :meth:`Client.batch`.
+A Client has a context for all of its requests; :meth:`Client.as_user`, :meth:`Client.silenced`,
+:meth:`Client.observed` and :meth:`Client.with_context` return clients that differ in it and have
+everything else in common. A request is its own transaction, or one of many in a
+:meth:`Client.batch`.
 ``kubepy.apiserver.requests`` does the work.
 """
 
@@ -28,6 +29,7 @@ from kubepy.apiserver.request import (
     CreateOptions,
     DeleteOptions,
     ListOptions,
+    OnWrite,
     Patch,
     PatchOptions,
     Request,
@@ -86,7 +88,6 @@ Changes = list[Change]
 Events = list["watch.WatchEvent"]
 ChosenObjects = list[Object | None]
 Observed = Callable[[Key], Object | None]
-OnWrite = Callable[[Key, Object | None, Object], None]
 
 T = TypeVar("T")
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
@@ -189,14 +190,12 @@ class Session:
 
     :ivar batch: the one that is open.
     :ivar since: the revision after which the next batch's events begin; None: at its own.
-    :ivar on_write: is told of each request that has written: the key, the object, and the user.
     :ivar event_memories: of recorders of events, by component; the manager keeps them.
     """
 
     def __init__(self) -> None:
         self.batch: Batch | None = None
         self.since: int | None = None
-        self.on_write: OnWrite | None = None
         self.event_memories: dict[str, Any] = {}
         self.tokens: tokens.Tokens | None = None
 
@@ -253,6 +252,11 @@ class Client:
         """Return a client whose warnings are dropped."""
         return self.with_warn(drop)
 
+    def observed(self, *observers: OnWrite) -> Self:
+        """Return a client that tells functions, too, of each of its requests that has written."""
+        context = self._context
+        return self.with_context(context._replace(observers=(*context.observers, *observers)))
+
     def apart(self) -> Self:
         """Return a client for another thread: it shares no batch with this one."""
         client = self.with_context(self._context)
@@ -273,16 +277,6 @@ class Client:
     def event_memories(self) -> dict[str, Any]:
         """The memories of recorders of events, by component; the manager keeps them."""
         return self._session.event_memories
-
-    @property
-    def on_write(self) -> OnWrite | None:
-        """The function that is told of each request that has written, by any client of the
-        session: its key, the object, and the user."""
-        return self._session.on_write
-
-    @on_write.setter
-    def on_write(self, on_write: OnWrite | None) -> None:
-        self._session.on_write = on_write
 
     @property
     def _batch(self) -> Batch | None:
@@ -831,9 +825,10 @@ class Client:
     def _result(self, scope: RequestScope, result: T) -> T:
         """Return the result of a request that wrote; an object in the request's version, whichever
         is stored."""
-        if self.on_write is not None and not scope.transaction.dry_run:
+        if scope.context.observers and not scope.transaction.dry_run:
             obj = result if isinstance(result, dict) and "metadata" in result else None
-            self.on_write(scope.key, obj, scope.context.user)
+            for on_write in scope.context.observers:
+                on_write(scope.key, obj, scope.context.user)
         if not isinstance(result, dict) or result.get("kind") != scope.resource.kind:
             return result  # none, a Scale, an answer
         [shown] = self._shown(scope.resource, scope.request, [result])

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kubepy.apiserver.fault_settings import FaultSettings
-    from kubepy.apiserver.request import Warn
+    from kubepy.apiserver.request import OnWrite, Warn
     from kubepy.apiserver.strategy import Strategy
     from kubepy.klog import Logger
     from kubepy.storage.state import State
@@ -159,6 +159,15 @@ class LocalCluster:
         a function."""
         shared = self.share()
         shared.client = self.client.with_context(self.client.context._replace(user=user, warn=warn))
+        return shared
+
+    def observed(self, *observers: OnWrite) -> LocalCluster:
+        """Return this open cluster with clients that tell functions of each request that has
+        written, whoever among commands and controllers makes it."""
+        shared = self.share()
+        shared.client = self.client.observed(*observers)
+        shared.controller_client = self.controller_client.observed(*observers)
+        shared._own_client = self._own_client.observed(*observers)
         return shared
 
     def fork(

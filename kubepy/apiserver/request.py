@@ -16,6 +16,7 @@ from kubepy.api.clock import Clock, Ids
 from kubepy.api.meta import Object
 from kubepy.api.scheme import GroupVersionResource
 from kubepy.quoting import quote
+from kubepy.storage import Key
 
 if TYPE_CHECKING:
     from kubepy.apiserver.answers import Answers
@@ -112,6 +113,8 @@ Options = WriteOptions | DeleteOptions | ListOptions | CollectionOptions
 
 
 Warn = Callable[[str], None]
+# Takes the key of a request that has written, the object, and the user.
+OnWrite = Callable[[Key, Object | None, Object], None]
 
 
 class RequestContext(NamedTuple):
@@ -129,6 +132,7 @@ class RequestContext(NamedTuple):
         that the schema does not have is its error.
     :ivar answers: what webhooks have answered to this request so far; None: it was not undone for
         them, and calls them where it meets them.
+    :ivar observers: are told of it after it has written, unless in a dry run.
     """
 
     user: Object
@@ -139,6 +143,7 @@ class RequestContext(NamedTuple):
     is_prediction: bool = False
     component: str = ""
     answers: Answers | None = None
+    observers: tuple[OnWrite, ...] = ()
 
     def warn_all(self, warnings: Iterable[str]) -> None:
         for warning in warnings:

@@ -456,7 +456,6 @@ def plan_of(
             else:
                 inner.use(planned.options, may_create=False)
         finally:
-            fork.client.on_write = None
             if is_new:  # as the command itself would
                 furnishing.add_first_node(fork.controller_client)
             planned.output = planned.output or distinct(inner.printed, plan_text.MAX_OUTPUT)

@@ -93,9 +93,9 @@ def _changed_by_controllers(fork: LocalCluster, claims: dict[Key, Object]) -> se
     def note(key: Key, obj: Object | None, user: Object) -> None:
         written[key] = obj
 
-    fork.client.on_write = note
-    with manager_lock(fork):
-        build_manager(fork, OBSERVERS).run_until_settled()
+    observed = fork.observed(note)
+    with manager_lock(observed):
+        build_manager(observed, OBSERVERS).run_until_settled()
     changed = written.keys() & claims.keys()
     return changed | _owners_of(
         (*filter(None, written.values()), *(claims[key] for key in changed)), claims

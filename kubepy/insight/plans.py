@@ -58,15 +58,15 @@ class Touched:
         self.keys: dict[Key, None] = {}
 
     def watch(self, cluster: LocalCluster) -> None:
-        """Note all that is written from now on by the user of the cluster's client: controllers
-        are others."""
+        """Let the cluster's client note all that its user writes. Controllers are others, also
+        where they work through that client."""
         client = cluster.client
 
         def note(key: Key, obj: Object | None, user: Object) -> None:
             if user is client.user:
                 self.keys[key._replace(name=name_of(obj) if obj is not None else key.name)] = None
 
-        client.on_write = note
+        cluster.client = client.observed(note)
 
 
 class PlannedWorkload(NamedTuple):

@@ -20,8 +20,8 @@ from typing import Any
 from kubepy.api.clock import ClockLimit, format_exact_time, later
 from kubepy.api.meta import Object, controller_of, uid_of
 from kubepy.api.objects.pods import is_pod_active, is_pod_ready
-from kubepy.apiserver.client import OnWrite
 from kubepy.apiserver.cluster import LocalCluster
+from kubepy.apiserver.request import OnWrite
 from kubepy.controlplane import build_manager, manager_lock
 from kubepy.controlplane.manager import WAIT_WRITES
 from kubepy.insight import Timeline
@@ -99,27 +99,29 @@ def predict(
     settings: Mapping[str, Any] = NO_SETTINGS,
     *,
     done: Done | None = None,
-    most_writes: float = WAIT_WRITES,
+    on_write: OnWrite | None = None,
 ) -> Prediction:
     """Predict what happens in a cluster after ``act`` has changed it; the cluster itself is not
     changed.
 
     A fork of a cluster with the system's time gets a clock of its own, which begins at now.
-    Admission webhooks are called as for a dry run.
+    Admission webhooks are called as for a dry run. A prediction ends where the controllers make
+    more than WAIT_WRITES writes without an end of their work.
 
     :param act: changes the fork; it may let its time go on (a command that waits). When it would go
         on beyond the limit, ``act`` is left with ClockLimit.
     :param limit: seconds of the cluster's time after which the prediction ends.
     :param settings: replace those of the cluster's ``kubepy.yaml``.
     :param done: ends the prediction; it is asked about the fork when the work of a moment is done.
-    :param most_writes: ends it where the controllers write more than that without an end of their
-        work.
+    :param on_write: is told of each request that has written, of ``act`` and of the controllers.
 
     Raises what ``act`` raises, FolderError.
     """
     started = cluster.clock.now()
     fork = cluster.fork({"clock": format_exact_time(started), **settings}, is_prediction=True)
     fork.use_faults(cluster.settings.faults)
+    if on_write is not None:
+        fork = fork.observed(on_write)
     revision = fork.client.revision()
     end = fork.clock.limit = later(started, limit)
     is_over_limit = False
@@ -133,9 +135,11 @@ def predict(
         raise
 
     fork.clock.limit = None
-    repetition.watch(fork)
-    is_cut = work(fork, end, done, repetition, most_writes=most_writes)
-    last = tried_again(fork, end, done) if not is_over_limit and is_settled(fork) else fork
+    observed = fork.observed(repetition.note)
+    is_cut = work(observed, end, done, repetition, most_writes=WAIT_WRITES)
+    last = fork
+    if not is_over_limit and is_settled(fork):
+        last = tried_again(observed, end, done) or fork
     prediction = Prediction(
         last, started, revision, limit, settled=is_settled(last) and not is_over_limit
     )
@@ -159,16 +163,9 @@ class Repetition:
         self._most: Counter[str] = Counter()  # how many of them there were at a time
         self._made: Counter[str] = Counter()
         self._sound: set[str] = set()  # controllers of which a pod has become ready
-        self._then: OnWrite | None = None
 
-    def watch(self, fork: LocalCluster) -> None:
-        """Note what is written on a fork from now on, beside whoever does so already."""
-        self._then = fork.client.on_write
-        fork.client.on_write = self._note
-
-    def _note(self, key: Key, obj: Object | None, user: Object) -> None:
-        if self._then is not None:
-            self._then(key, obj, user)
+    def note(self, key: Key, obj: Object | None, user: Object) -> None:
+        """Note what a request has written."""
         controller = controller_of(obj) if obj is not None and key.resource == "pods" else None
         if obj is None or controller is None or controller["kind"] == "Job":
             return
@@ -284,21 +281,20 @@ def is_settled(fork: LocalCluster) -> bool:
     )
 
 
-def tried_again(fork: LocalCluster, end: datetime, done: Done | None) -> LocalCluster:
+def tried_again(fork: LocalCluster, end: datetime, done: Done | None) -> LocalCluster | None:
     """Return a settled fork after one more try of what has failed so often that its back-off does
-    not grow any more.
+    not grow any more; None where nothing comes of it. Who observes the fork observes the try.
 
     Such tries count as repeating for ever, but after a change they may succeed: a quota was raised.
-    Where nothing comes of it, the fork is returned as it is.
     """
     tries = [entry.due for entry in pending(fork) if entry.failures and entry.due]
     if not tries or max(tries) > end or (done is not None and done(fork)):
-        return fork
+        return None
     attempt = fork.fork(is_prediction=True)
     attempt.use_faults(fork.settings.faults)
-    attempt.client.on_write = fork.client.on_write
+    attempt = attempt.observed(*fork.client.context.observers)
     work(attempt, max(tries), done, settled=False)
     work(attempt, end, done)
     if attempt.timeline(after=fork.client.revision()):
         return attempt
-    return fork
+    return None

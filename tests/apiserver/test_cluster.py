@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from kubepy.api.errors import Status
+from kubepy.api.meta import Object, name_of
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import LocalCluster
+from kubepy.apiserver.request import CreateOptions
 from kubepy.controlplane.open import make_cluster, open_cluster
-from kubepy.storage import FolderError, NoClusterError
+from kubepy.storage import FolderError, Key, NoClusterError
 
 
 def write(tmp_path: Path, path: str, text: str) -> None:
@@ -28,6 +30,25 @@ def test_opening_folder_without_cluster_makes_one_only_when_asked(tmp_path: Path
     assert cluster.client.get("namespaces", "default")["status"] == {"phase": "Active"}
     again = open_cluster(tmp_path / "state", create=True)
     assert again.client.revision() == cluster.client.revision()
+
+
+def test_observed_client_tells_of_its_own_writes_only() -> None:
+    cluster = make_cluster("memory:")
+    written: list[tuple[str, str]] = []
+
+    def note(key: Key, obj: Object | None, user: Object) -> None:
+        written.append((name_of(obj or {}), user["username"]))
+
+    observed = cluster.observed(note)
+    ann = observed.client.as_user({"username": "ann"})
+    with observed.client.joined():
+        ann.create("namespaces", {"metadata": {"name": "a"}})
+        cluster.client.create("namespaces", {"metadata": {"name": "b"}})
+        options = CreateOptions(dry_run=True)
+        ann.create("namespaces", {"metadata": {"name": "c"}}, options=options)
+
+    ann.get("namespaces", "a")
+    assert written == [("a", "ann")]
 
 
 def test_clock_that_is_no_time_is_said_plainly(tmp_path: Path) -> None:

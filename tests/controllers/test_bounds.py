@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from functools import partial
 
 import pytest
 
@@ -334,7 +333,7 @@ def test_plan_says_which_workload_asks_for_far_too_many_pods() -> None:
 
 
 def test_plan_of_any_size_ends_at_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prediction, "predict", partial(prediction.predict, most_writes=500))
+    monkeypatch.setattr(prediction, "WAIT_WRITES", 500)
     cluster = Cluster.temporary(nodes=1)
     planned = cluster.run("plan create deployment web --image=i --replicas=2147483647")
     assert planned.status == 2

@@ -175,7 +175,7 @@ def test_pods_that_become_ready_are_no_repetition() -> None:
     repetition = Repetition()
 
     def delete_often(fork: LocalCluster) -> None:
-        repetition.watch(fork)
+        fork = fork.observed(repetition.note)
         for _ in range(MOST_REPETITIONS):
             for pod in fork.client.list("pods").items:
                 fork.client.delete("pods", name_of(pod), namespace="default")

@@ -10,6 +10,7 @@ import pytest
 
 from kubepy import Cluster, Why
 from kubepy.apiserver.cluster import LocalCluster
+from kubepy.apiserver.request import OnWrite
 from kubepy.insight.prediction import Done, Prediction, predict
 from kubepy.insight.why import forward
 from kubepy.insight.why.scene import value_at
@@ -308,9 +309,13 @@ def test_many_pods_of_a_rollout_under_way_are_judged_by_a_few(
     cluster.advance("5s")
 
     def counted(
-        origin: LocalCluster, act: Callable[[LocalCluster], object], *, done: Done
+        origin: LocalCluster,
+        act: Callable[[LocalCluster], object],
+        *,
+        on_write: OnWrite,
+        done: Done,
     ) -> Prediction:
-        prediction = predict(origin, act, done=done)
+        prediction = predict(origin, act, on_write=on_write, done=done)
         runs.append(prediction.cluster.client.revision() - origin.client.revision())
         return prediction
 

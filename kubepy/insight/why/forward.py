@@ -67,19 +67,18 @@ class RunForward:
         try:
             return predict(
                 self._question.cluster,
-                lambda fork: self._watch(fork, still),
+                lambda fork: self._begin(fork, still),
+                on_write=self._note,
                 done=self._is_over_early if still else self._is_over,
             ).cluster
         except BudgetSpent:
             assert self.fork is not None
             return self.fork
 
-    def _watch(self, fork: LocalCluster, still: Set[Key]) -> None:
-        """Note what is written on a fork from now on."""
+    def _begin(self, fork: LocalCluster, still: Set[Key]) -> None:
         if still:
             _lay_still(fork, still)
         self.fork = fork
-        fork.client.on_write = self._note
 
     def _note(self, key: Key, obj: Object | None, user: Object) -> None:
         self._writes += 1
@@ -175,15 +174,14 @@ def run_to_contest(question: Question, scene: Scene, asked: Object) -> LocalClus
         return question.cluster
     budget = Budget(MOST_OF_ROUNDS, question.budget)
 
-    def watch(fork: LocalCluster) -> None:
-        fork.client.on_write = budget.count_write
-
     def is_over(fork: LocalCluster) -> bool:
         budget.count_moment()
         return budget.is_spent
 
     try:
-        end = predict(question.cluster, watch, done=is_over).cluster
+        end = predict(
+            question.cluster, lambda fork: None, on_write=budget.count_write, done=is_over
+        ).cluster
     except BudgetSpent:
         return None
 

@@ -90,7 +90,12 @@ class TrialRun:
         if budget is not None:
             self._budget = budget
         try:
-            prediction = predict(self._question.cluster, self._act, done=self._is_over)
+            prediction = predict(
+                self._question.cluster,
+                self._act,
+                on_write=self._budget.count_write,
+                done=self._is_over,
+            )
         except BudgetSpent:
             return RemedyTrial(self._commands)
 
@@ -111,7 +116,6 @@ class TrialRun:
 
     def _act(self, fork: LocalCluster) -> None:
         assert self._question.run is not None
-        fork.client.on_write = self._budget.count_write
         for command in self._commands:
             if command.after > self._seconds(fork):
                 work(fork, later(self._started, command.after), None, settled=False)
@@ -149,7 +153,7 @@ class TrialRun:
             return None
         fork = end.fork(is_prediction=True)
         fork.use_faults(end.settings.faults)
-        fork.client.on_write = self._budget.count_write
+        fork = fork.observed(self._budget.count_write)
         start = jobs.starts_of(scene, obj).next
         work(fork, start, lambda _: self._budget.is_spent, settled=False)
         work(fork, later(start, DAY), self._is_over)

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from kubepy.api.scheme import Resource
     from kubepy.apiserver.client import Client
     from kubepy.apiserver.cluster import LocalCluster
-    from kubepy.apiserver.fault_settings import FaultSettings
     from kubepy.cli.runtime.infos import Scope
     from kubepy.cli.watch import Event
 
@@ -194,7 +193,7 @@ class Cluster:
         _check_nodes(nodes)
         opening.begin_cluster(folder, _settings(clock, seed, settings))
         local = opening.open_cluster(folder, create=True)
-        local.use_faults(local.settings.faults)
+        local = local.with_faults(local.settings.faults)
         furnishing.furnish(local, nodes)
         local.finish()
         return cls(local, folder)
@@ -379,7 +378,7 @@ class Cluster:
                     raise storage.LockTimeoutError(
                         "another process runs the controllers of this cluster"
                     )
-                self._pause(local, POLL_SECONDS)
+                self._pause(POLL_SECONDS)
 
     # --- insight ----------------------------------------------------------------------------------
 
@@ -504,18 +503,14 @@ class Cluster:
 
     def _use(self, local: LocalCluster) -> None:
         """Work with an open cluster from now on."""
-        local.use_faults(local.settings.faults)
-        local.clock.pause = lambda seconds: self._pause(local, seconds)
-        self._faults = local.settings.faults
+        local = local.with_faults(local.settings.faults)
+        local.clock.pause = self._pause
         self._settings_file = _identity_of_settings(self._folder)
         self._revision = local.client.revision()  # custom kinds are known as they were then
         self._local = local
 
-    def _pause(self, local: LocalCluster, seconds: float) -> None:
+    def _pause(self, seconds: float) -> None:
         """Let other threads have their turns while a command waits. Raises ClosedError."""
-        faults = local.settings.faults  # of the command that waits
-        if local is self._local:
-            _let_happen(local, self._faults)
         self._waiting += 1
         try:
             self._before_pause()
@@ -523,7 +518,6 @@ class Cluster:
                 self._lock.wait(seconds)
         finally:
             self._waiting -= 1
-            _let_happen(local, faults)
             self._lock.notify_all()
         if self._is_closed:
             raise ClosedError("this cluster is closed")
@@ -868,12 +862,6 @@ def _settings(
     return settings
 
 
-def _let_happen(local: LocalCluster, faults: FaultSettings | None) -> None:
-    """Let an open cluster have these faults from now on."""
-    if faults != local.settings.faults:
-        local.use_faults(faults)
-
-
 def _check_nodes(nodes: int) -> None:
     if nodes < 0:
         raise ValueError(f"nodes={nodes}: must be greater than or equal to 0")
@@ -1005,7 +993,7 @@ def _new_in_memory(nodes: int, settings: dict[str, Any]) -> LocalCluster:
         template = _templates.get(key)
         if template is None:  # the first of its kind also imports all that a cluster needs
             template = opening.make_cluster("memory:", settings)
-            template.use_faults(template.settings.faults)
+            template = template.with_faults(template.settings.faults)
             furnishing.furnish(template, nodes)
             if "clock" not in settings:
                 return template  # its nodes would be older than the next cluster

@@ -62,6 +62,7 @@ from kubepy.storage.frozen import thawed
 from kubepy.storage.model import in_full
 
 if TYPE_CHECKING:
+    from kubepy.apiserver.fault_settings import FaultSettings
     from kubepy.storage.store import Reads, Store, Transaction
     from kubepy.storage.worktree import WorkTree
 
@@ -213,6 +214,7 @@ class Client:
         self._store = store
         self._worktree = worktree
         self._server = server
+        self._settings = server.settings
         self._session = Session()
         self._context = RequestContext(ADMINISTRATOR, drop, server.clock, ids)
 
@@ -226,7 +228,7 @@ class Client:
 
     @property
     def settings(self) -> ClusterSettings:
-        return self._server.settings
+        return self._settings
 
     @property
     def context(self) -> RequestContext:
@@ -256,6 +258,12 @@ class Client:
         """Return a client that tells functions, too, of each of its requests that has written."""
         context = self._context
         return self.with_context(context._replace(observers=(*context.observers, *observers)))
+
+    def with_faults(self, faults: FaultSettings | None, ids: Ids) -> Self:
+        """Return a client that has other faults in its settings, and draws from other ids."""
+        client = self.with_context(self._context._replace(ids=ids))
+        client._settings = self._settings._replace(faults=faults)
+        return client
 
     def apart(self) -> Self:
         """Return a client for another thread: it shares no batch with this one."""

@@ -103,6 +103,7 @@ class LocalCluster:
 
     :param new_store: makes a store in memory that goes on from a state, for forks.
     :ivar worktree: what the store has if it keeps its objects as files; None for others.
+    :ivar drawn_seed: that of the faults, if it has been drawn for :meth:`with_faults`.
     """
 
     def __init__(
@@ -132,11 +133,12 @@ class LocalCluster:
         if worktree is not None:
             self._server.network_refusal = worktree.network_refusal
         self.controller_client = self.client
+        self.drawn_seed: int | None = None
         self.logger: Logger | None = None  # of the work of the controllers (-v)
 
     @property
     def settings(self) -> ClusterSettings:
-        return self._server.settings
+        return self._own_client.settings
 
     def share(self) -> LocalCluster:
         """Return this open cluster for one more caller, who may give it clients and a logger of
@@ -296,11 +298,13 @@ class LocalCluster:
         else:
             self._own_client.forget_deletions()
 
-    def use_faults(self, faults: FaultSettings | None) -> int | None:
-        """Let these faults happen. Where they have no seed, the cluster's decides, or one that is
-        drawn once for all; returns a seed that has been drawn now. In its own time a cluster
-        without a seed takes that of the faults meanwhile, so that the objects they are drawn for
-        have the same names in another run."""
+    def with_faults(self, faults: FaultSettings | None) -> LocalCluster:
+        """Return this open cluster with other faults for whoever works with what is returned.
+
+        Where they have no seed, the cluster's decides, or one that is drawn once for all. In its
+        own time a cluster without a seed takes that of the faults, so that the objects they are
+        drawn for have the same names in another run.
+        """
         drawn: int | None = None
         if faults is not None and faults.seed is None:
             seed: int | str | None = self.settings.seed
@@ -312,11 +316,16 @@ class LocalCluster:
                         self.store.set_values({FAULTS_SEED: str(seed)})
             faults = faults._replace(seed=seed)
 
-        self._server.settings = self.settings._replace(faults=faults)
-        self.ids.seed = self.settings.seed
-        if self.ids.seed is None and faults is not None and self.clock.own:
-            self.ids.seed = faults.seed
-        return drawn
+        seed_of_ids = self.settings.seed
+        if seed_of_ids is None and faults is not None and self.clock.own:
+            seed_of_ids = faults.seed
+        shared = self.share()
+        shared.drawn_seed = drawn
+        shared.ids = Ids(seed_of_ids, self.clock)
+        shared.client = self.client.with_faults(faults, shared.ids)
+        shared.controller_client = self.controller_client.with_faults(faults, shared.ids)
+        shared._own_client = self._own_client.with_faults(faults, shared.ids)
+        return shared
 
     def problems(self, max_age: float = 0.0) -> list[Problem]:
         """Return the files that cannot be objects, and those that nothing reads, by path.

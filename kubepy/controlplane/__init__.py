@@ -198,17 +198,16 @@ def build_manager(cluster: LocalCluster, among: Collection[str] = NAMES) -> Mana
     """
     store = cluster.store
     scheme = cluster.scheme
+    if cluster.settings.bootstrap == FULL and store.meta(RBAC_BOOTSTRAPPED) is None:
+        cluster.start()
+        store.set_values({RBAC_BOOTSTRAPPED: "yes"})
+    if cluster.settings.faults is not None:
+        cluster = cluster.with_faults(cluster.settings.faults)
     # Warnings of the API are for the author of a manifest, not for controllers.
     client = cluster.controller_client.silenced()
     context = reconcile.Context(
         client, reconcile.Informers(), cluster.clock, pacing.Pacing(), scheme
     )
-
-    if cluster.settings.bootstrap == FULL and store.meta(RBAC_BOOTSTRAPPED) is None:
-        cluster.start()
-        store.set_values({RBAC_BOOTSTRAPPED: "yes"})
-    if cluster.settings.faults is not None:
-        cluster.use_faults(cluster.settings.faults)
     checkpoints = managers.CheckpointStore(
         lambda: load(store),
         lambda text: save(store, text),

@@ -44,7 +44,8 @@ def believe_checkouts(cluster: LocalCluster) -> bool:
     fork = cluster.fork(
         {"clock": format_exact_time(cluster.clock.now()), "faults": None}, is_prediction=True
     )
-    claims, cluster.claims = cluster.claims, {}  # the fork has looked at all files
+    claims = dict(cluster.claims)
+    cluster.claims.clear()  # the fork has looked at all files
     try:
         believed = claims.keys() - _changed_by_controllers(
             fork, {key: claim.as_filed for key, claim in claims.items()}

@@ -119,7 +119,7 @@ def predict(
     """
     started = cluster.clock.now()
     fork = cluster.fork({"clock": format_exact_time(started), **settings}, is_prediction=True)
-    fork.use_faults(cluster.settings.faults)
+    fork = fork.with_faults(cluster.settings.faults)
     if on_write is not None:
         fork = fork.observed(on_write)
     revision = fork.client.revision()
@@ -290,8 +290,7 @@ def tried_again(fork: LocalCluster, end: datetime, done: Done | None) -> LocalCl
     tries = [entry.due for entry in pending(fork) if entry.failures and entry.due]
     if not tries or max(tries) > end or (done is not None and done(fork)):
         return None
-    attempt = fork.fork(is_prediction=True)
-    attempt.use_faults(fork.settings.faults)
+    attempt = fork.fork(is_prediction=True).with_faults(fork.settings.faults)
     attempt = attempt.observed(*fork.client.context.observers)
     work(attempt, max(tries), done, settled=False)
     work(attempt, end, done)

@@ -10,6 +10,7 @@ from kubepy.api.errors import Status
 from kubepy.api.meta import Object, name_of
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import LocalCluster
+from kubepy.apiserver.fault_settings import FaultSettings
 from kubepy.apiserver.request import CreateOptions
 from kubepy.controlplane.open import make_cluster, open_cluster
 from kubepy.storage import FolderError, Key, NoClusterError
@@ -49,6 +50,26 @@ def test_observed_client_tells_of_its_own_writes_only() -> None:
 
     ann.get("namespaces", "a")
     assert written == [("a", "ann")]
+
+
+def test_faults_are_those_of_whoever_works_with_them() -> None:
+    cluster = make_cluster("memory:", {"clock": "2026-01-01T00:00:00Z"})
+    faulty = cluster.with_faults(FaultSettings("conflicts", seed=7))
+    faults = faulty.client.settings.faults
+    assert faults is not None
+    assert (faults.seed, faulty.ids.seed, faulty.client.ids.seed) == (7, 7, 7)
+    assert cluster.settings.faults is cluster.client.settings.faults is None
+    assert cluster.client.ids.seed is None
+
+
+def test_seed_of_faults_is_drawn_once_for_a_cluster() -> None:
+    cluster = make_cluster("memory:")
+    first = cluster.with_faults(FaultSettings("conflicts"))
+    again = cluster.with_faults(FaultSettings("conflicts"))
+    assert first.settings.faults == again.settings.faults
+    assert first.settings.faults is not None
+    assert first.settings.faults.seed == first.drawn_seed
+    assert again.drawn_seed is None
 
 
 def test_clock_that_is_no_time_is_said_plainly(tmp_path: Path) -> None:

@@ -261,7 +261,6 @@ class Factory:
         except storage_errors.NoClusterError:
             raise self._no_cluster(self.folder) from None
 
-        self._faults_found = cluster.settings.faults
         client = cluster.client.with_warn(self.warn)
         if user := self.options.impersonated_user(self._target.user_name, self._target.user):
             client = client.as_user(user)
@@ -272,9 +271,9 @@ class Factory:
             settings = cluster.settings.faults
             if self.options.faults:
                 settings = faults.read_faults(self.options.faults)
-            drawn = cluster.use_faults(settings)
+            cluster = cluster.with_faults(settings)
             self.fault_run = faults.FaultRun(cluster, self.folder, self.words, self.say)
-            self.fault_run.begin(drawn)
+            self.fault_run.begin(cluster.drawn_seed)
 
         if self.options.v or self.options.vmodule:
             logger = klog.Logger(
@@ -313,18 +312,14 @@ class Factory:
         return TemporaryDirectory()
 
     def close(self) -> None:
-        """Close the cluster, if this run opened it, else leave it as it was; clear the line that
-        shows progress."""
+        """Close the cluster, if this run opened it; clear the line that shows progress."""
         if self._progress is not None:
             self._progress.clear()
         if "cluster" in self.__dict__:
             cluster = self.cluster
             self._look_for_files()
             self.warn_of_files()
-            if self.open_cluster:
-                if cluster.settings.faults != self._faults_found:
-                    cluster.use_faults(self._faults_found)
-            else:
+            if not self.open_cluster:
                 with closing(cluster):
                     self._furnish(cluster)
                     self.believe_checkouts()  # what the command met when it wrote

@@ -122,8 +122,7 @@ class TrialRun:
             self._status = self._question.run(fork, command.words)
             if self._status != 0:
                 return
-        self._begun = fork.fork(is_prediction=True)
-        self._begun.use_faults(fork.settings.faults)
+        self._begun = fork.fork(is_prediction=True).with_faults(fork.settings.faults)
 
     def _is_over(self, fork: LocalCluster) -> bool:
         self._budget.count_moment()
@@ -151,8 +150,7 @@ class TrialRun:
         obj = scene.get(*self._question.key)
         if obj is None or obj["kind"] != "CronJob" or self._is_enough:
             return None
-        fork = end.fork(is_prediction=True)
-        fork.use_faults(end.settings.faults)
+        fork = end.fork(is_prediction=True).with_faults(end.settings.faults)
         fork = fork.observed(self._budget.count_write)
         start = jobs.starts_of(scene, obj).next
         work(fork, start, lambda _: self._budget.is_spent, settled=False)

@@ -89,9 +89,9 @@ class EventSource:
     Between two batches the informers are what the cluster was at ``revisions.delivered``; the inbox
     has what others have changed since, up to ``revisions.read``. Within a batch :meth:`collect` and
     :meth:`deliver` bring both to the batch's beginning, :meth:`observe` to the batch's last write.
-    The view from which the informers read what they do not know yet goes on with them
-    (``kubepy.runtime.informers``): an object is made known before the view shows another state of
-    it. The torture test ``histories`` compares informers with the store.
+    The view from which the informers read what they do not know yet (``kubepy.runtime.informers``)
+    goes on when a batch was committed: all that has changed is known then. The torture test
+    ``histories`` compares informers with the store.
 
     :ivar is_stale: the informers cannot be trusted: the next batch lists everything again.
     """
@@ -178,7 +178,6 @@ class EventSource:
             self._relist(inbox)  # the view does not show any more what these were
         else:
             self._recall_before(inbox)
-            self._view.refresh()
             self.observe_others(inbox)
 
     def observe_others(self, events: Iterable[WatchEvent]) -> None:
@@ -244,18 +243,13 @@ class EventSource:
         return self._is_served(resource)
 
     def _recall_before(self, events: Sequence[WatchEvent]) -> None:
-        """Let the informers know the objects of events as they were before these, which the view
-        still shows.
-
-        It does not where another process has written between the commit of the last batch and the
-        next look.
-        """
+        """Let the informers know the objects of events as they were before these, where the view
+        does not show that: another process has written between the commit of the last batch and the
+        next look."""
+        if self._view.revision == self._committed_revision:
+            return
         for key, event in {event.key: event for event in reversed(events)}.items():
-            is_gone = self._view.revision != self._committed_revision
-            if is_gone and not self._informers.is_known(key):
-                self._informers.assume(key, event.old)
-            elif self._is_watched(key.resource):
-                self._informers.get(*key)
+            self._informers.assume(key, event.old)
 
     def _observe(self, event: WatchEvent, note: Callable[[WatchEvent], None]) -> None:
         """Take an event into the informers and hand it to the handlers, unless it was observed

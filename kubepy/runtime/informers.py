@@ -6,8 +6,9 @@ Upstream: informers, listers, indexers and typed clients of ``k8s.io/client-go``
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, cast
 
 from kubepy.api.meta import (
@@ -22,7 +23,8 @@ from kubepy.api.meta import (
 )
 from kubepy.apiserver.cluster import object_indexes
 from kubepy.storage import Key
-from kubepy.storage.indexes import FieldIndex, index_values
+from kubepy.storage.indexes import FieldIndex
+from kubepy.storage.state import ObjectRecord, ObjectTable, State
 
 if TYPE_CHECKING:
     from kubepy.api import typed
@@ -31,11 +33,14 @@ if TYPE_CHECKING:
     from kubepy.storage.view import RecordedView
 
 COUNTED_INDEXES = frozenset({"node", "owner"})  # those of few values, each of many objects
-# the indexes (``kubepy.apiserver.cluster.object_indexes``) of the objects that are known
+# the indexes of the objects that are known, as ``kubepy.apiserver.cluster.object_indexes`` has them
 UID, OWNER, ORPHAN, NODE = "uid", "owner", "orphan", "node"
 LOOKUPS_TO_COUNT_AT = 16  # counting costs as much as some lookups
 # notes of what is not there, and of what was asked for, beside twice as many as there are objects
 OVERGROWN = 10_000
+
+NO_TABLES: Mapping[str, ObjectTable] = {}
+RecordChange = tuple[ObjectRecord, ObjectRecord | None]  # a record, and the one before it
 
 Value = TypeVar("Value")
 SomeValue = TypeVar("SomeValue", contravariant=True)
@@ -243,55 +248,78 @@ class Informers:
     from the change log.
 
     What is asked for is read from a view of the store when it was neither read nor observed before
-    (:meth:`follow`). An object that was is *known*, also one that is not there. What is not known
-    is in the view as the controllers would have observed it, so that nothing can tell when it was
-    read. After a sync the manager feeds in what that sync wrote, before the next one runs.
-    Controllers whose watch events come late have informers of their own
-    (``kubepy.controlplane.faults``), in which everything is known.
+    (:meth:`follow`). An object that was is *known*, also one that is not there. What is known is a
+    :class:`State`, which each event moves by one record. What is not known is in the view as the
+    controllers would have observed it, so that nothing can tell when it was read. After a sync the
+    manager feeds in what that sync wrote, before the next one runs. Controllers whose watch events
+    come late have informers of their own (``kubepy.controlplane.faults``), in which everything is
+    known.
     """
 
     def __init__(self) -> None:
         self.listings = 0  # how often everything was forgotten, to be read anew
-        self._caches: dict[str, ObservedResource] = {}  # by resource
-        self._known_keys = KnownKeys()
+        # What is known: objects in _state, the keys of those that are not there in _absent; never
+        # both. An index that was asked for something is told of every object that comes to _state,
+        # changes there or leaves.
+        # _state is _taken with the changes that are _waiting: each record with the one in _taken.
+        self._taken = State({}, indexes=_known_by())
+        self._waiting: dict[tuple[str, str, str], RecordChange] = {}
+        self._absent: set[Key] = set()
+        self._indexes: defaultdict[str, list[Index[Any, Any]]] = defaultdict(list)
+        self._changes: Counter[str] = Counter()  # by resource: how often an object has changed
+        self._counts: dict[str, int] = {}  # of objects, also those that are not known
+        # by resource, until one of its objects changes: the lists by namespace (None: of all)
+        self._lists: defaultdict[str, dict[str | None, Objects]] = defaultdict(dict)
         self._view: RecordedView | None = None  # None: everything is known
         self._is_watched: Callable[[str], bool] = lambda resource: True
         # A query that is answered finds nothing in the view that is not known: it is in _answered,
         # or the one for its whole resource is, or the view holds nothing that it could find.
         self._answered: set[Query] = set()
+        self._stored: set[str] = set()  # the resources of which the view is known to have objects
         # The view is asked how many objects an index finds by each value once it has been asked
         # often for single ones: by index, how often it was asked, then the most that it finds.
         self._lookups: Counter[str] = Counter()
         self._recorded: dict[str, Mapping[str, int]] = {}
 
-    def _cache(self, resource: str) -> ObservedResource:
-        cache = self._caches.get(resource)
-        if cache is None:
-            cache = self._caches[resource] = ObservedResource()
-        return cache
-
     def get(self, resource: str, namespace: str, name: str) -> Object | None:
-        cache = self._caches.get(resource)
-        if cache is not None:
-            objects = cache.objects.get(namespace)
-            if objects is not None:
-                obj = objects.get(name)
-                if obj is not None:
-                    return obj
+        record = self._record((resource, namespace, name))
+        if record is not None:
+            return record.object
         if self._view is None:
             return None
         return self._load(Key(resource, namespace, name))
 
+    @property
+    def _state(self) -> State:
+        """All objects that are known. Changes are taken in together, where something else than a
+        single object is asked for: an object mostly changes several times meanwhile."""
+        if self._waiting:
+            changes = list(self._waiting.values())
+            self._waiting.clear()
+            revision = max(record.revision for record, _ in changes)
+            self._taken = self._taken.with_records(changes, max(revision, self._taken.revision))
+        return self._taken
+
+    def _record(self, key: tuple[str, str, str]) -> ObjectRecord | None:
+        """Return a known object, None where it is not there or not known."""
+        change = self._waiting.get(key)
+        if change is not None:
+            record, _ = change
+            return record if record.is_there else None
+        resource, namespace, name = key
+        table = self._taken.tables.get(resource, NO_TABLES).get(namespace)
+        return table.get(name) if table is not None else None
+
     def list(self, resource: str, namespace: str | None = None) -> Objects:
         """Return objects in key order (namespace, name)."""
-        cache = self._cache(resource)
-        changes, objects = cache.lists.get(namespace, (-1, []))
-        if changes != self.changes(resource):
+        lists = self._lists[resource]
+        objects = lists.get(namespace)
+        if objects is None:
             self.load(Query(resource, namespace))
-            objects = cache.sorted(namespace)
+            objects = [record.object for record in self._state.records(resource, namespace)]
             # else objects may show that were there before
             if self._view is None or self._is_watched(resource):
-                cache.lists[namespace] = self.changes(resource), objects
+                lists[namespace] = objects
         return objects[:]
 
     def changes(self, resource: str) -> int:
@@ -300,19 +328,19 @@ class Informers:
 
         Reading what was there before changes nothing.
         """
-        return self.listings + self._cache(resource).changes
+        return self.listings + self._changes[resource]
 
     def count(self, resource: str) -> int:
         """Return the number of objects of a resource."""
-        cache = self._cache(resource)
         if self._view is None:
-            return len(cache)
-        if cache.count is None:
-            cache.count = len(cache)
+            return self._state.count(resource)
+        if resource not in self._counts:
+            count = self._state.count(resource)
             if self._is_watched(resource):
                 keys = self._view.read(lambda state: state.keys(resource))
-                cache.count += sum(1 for key in keys if not cache.knows(key))
-        return cache.count
+                count += sum(1 for key in keys if not self.is_known(key))
+            self._counts[resource] = count
+        return self._counts[resource]
 
     def lister(self, resource: TypedResource[ObjectT]) -> Lister[ObjectT]:
         return Lister(self, resource)
@@ -321,18 +349,18 @@ class Informers:
         """Return the keys of the objects (of one resource) whose ownerReferences name this uid, in
         key order."""
         self.load(*owned_by(uid, resource))
-        return sorted(self._known_keys.found(OWNER, uid, resource))
+        return self._state.index_entries.keys(OWNER, uid, resource)
 
     def has_dependents(self, uid: str) -> bool:
         """Return whether the ownerReferences of any object name this uid."""
         self.load(*owned_by(uid, None))
-        return self._known_keys.count(OWNER, uid) > 0
+        return self._state.index_entries.has(OWNER, uid)
 
     def orphans(self, resource: str, namespace: str) -> Keys:
         """Return the keys of the objects in a namespace that no controller owns, in key order."""
         self.load(Query(resource, namespace, ORPHAN))
-        keys = self._known_keys.found(ORPHAN, "", resource, namespace)
-        return sorted(key for key in keys if not self._has_controller(key))
+        keys = self._state.index_entries.keys(ORPHAN, "", resource, namespace)
+        return [key for key in keys if not self._has_controller(key)]
 
     def _has_controller(self, key: Key) -> bool:
         obj = self.get(*key)
@@ -341,7 +369,7 @@ class Informers:
     def pods_on(self, node: str) -> Keys:
         """Return the keys of the pods bound to a node, in key order."""
         self.load(Query(PODS, None, NODE, node))
-        return sorted(self._known_keys.found(NODE, node))
+        return self._state.index_entries.keys(NODE, node)
 
     def count_on(self, node: str) -> int:
         """Return the number of pods bound to a node, or a greater one where they need not be read
@@ -353,18 +381,18 @@ class Informers:
         if unknown is None:
             self.load(query)
             unknown = 0
-        return self._known_keys.count(NODE, node) + unknown
+        return len(self._state.index_entries.keys(NODE, node)) + unknown
 
     def key_of(self, uid: str) -> Key | None:
         """Return the key of the object with this uid, if there is one."""
-        if not self._known_keys.count(UID, uid):
+        if not self._state.index_entries.has(UID, uid):
             self.load(Query(None, None, UID, uid))
-        keys = self._known_keys.found(UID, uid)
+        keys = self._state.index_entries.keys(UID, uid)
         return keys[-1] if keys else None
 
     def resources(self) -> Names:
         """Return the resources of which there are objects, or have been."""
-        resources = {resource for resource, cache in self._caches.items() if cache.objects}
+        resources = set(self._state.tables)
         if self._view is not None:
             recorded = {resource for resource, _ in self._view.read(lambda state: state.places())}
             resources.update(filter(self._is_watched, recorded))
@@ -377,7 +405,8 @@ class Informers:
         queries: Callable[[str], Iterable[Query]] | None = None,
         parts: Sequence[str] = (),
     ) -> Index[ObjectT, Value]:
-        """Keep an :class:`Index` of a resource from now on; what was observed before is in it.
+        """Return an :class:`Index` of a resource. It begins when it is first asked for something;
+        then what was observed before is in it.
 
         :param queries: find the objects of a group, by its name, and perhaps others; None: all of
             the resource may be in any group.
@@ -385,19 +414,25 @@ class Informers:
             has asked for only this is read, and ``compute`` gets objects of these fields.
         """
 
+        def begin() -> None:
+            if index not in self._indexes[resource]:
+                for key, obj in self.known(resource):
+                    index.observe(key, cast(ObjectT, obj))
+                self._indexes[resource].append(index)
+
+        def load(key: Key) -> None:
+            begin()
+            self.get(*key)
+
         def load_group(group: str) -> None:
+            begin()
             asked = (Query(resource),) if queries is None else queries(group)
             if parts:
                 self._load_parts(index, parts, asked)
             else:
                 self.load(*asked)
 
-        index = Index(compute, lambda key: self.get(*key), load_group)
-        cache = self._cache(resource)
-        for namespace, objects in cache.objects.items():
-            for name, obj in objects.items():
-                index.observe(Key(resource, namespace, name), cast(ObjectT, obj))
-        cache.indexes.append(index)
+        index = Index(compute, load, load_group)
         return index
 
     # --- observing
@@ -406,26 +441,40 @@ class Informers:
         """Store one change."""
         key = event.key
         new = event.new
-        cache = self._cache(key.resource)
-        old = cache.replace(key, new, is_all_known=self._view is None)
-        self._known_keys.replace(key, old, new)
-        for index in cache.indexes:
+        before = self._record(key)
+        _, taken = self._waiting.get(key, (None, before))
+        self._waiting[key] = _new_record(key, new), taken
+        self._changes[key.resource] += 1
+        self._lists.pop(key.resource, None)
+        if new is not None:
+            self._absent.discard(key)
+        elif self._view is not None:
+            self._absent.add(key)
+        if key.resource in self._counts:
+            self._counts[key.resource] += (new is not None) - (before is not None)
+        for index in self._indexes[key.resource]:
             index.observe(key, new)
 
     def is_overgrown(self) -> bool:
         """Return whether so many objects have come and gone that what is still known of them
         outweighs the rest."""
-        present = sum(len(cache) for cache in self._caches.values())
-        absent = sum(len(cache.absent) for cache in self._caches.values())
-        return absent + len(self._answered) > OVERGROWN + 2 * present
+        present = sum(map(self._state.count, self._state.tables))
+        return len(self._absent) + len(self._answered) > OVERGROWN + 2 * present
 
     def clear(self) -> None:
         """Forget everything, before it is all read again."""
         self.listings += 1
-        for cache in self._caches.values():
-            cache.clear()
-        self._known_keys.clear()
+        self._taken = State({}, indexes=_known_by())
+        self._waiting.clear()
+        self._absent.clear()
+        self._counts.clear()
+        self._lists.clear()
+        for indexes in self._indexes.values():
+            for index in indexes:
+                index.clear()
+        self._indexes.clear()
         self._answered.clear()
+        self._stored.clear()
         self._lookups.clear()
         self._recorded.clear()
         self._view = None
@@ -443,11 +492,10 @@ class Informers:
 
     def known(self, resource: str | None = None) -> Iterator[tuple[Key, Object]]:
         """Yield the objects (of one resource) that were read or observed, in key order."""
-        resources = sorted(self._caches) if resource is None else [resource]
+        resources = sorted(self._state.tables) if resource is None else [resource]
         for listed in resources:
-            for namespace, objects in sorted(self._cache(listed).objects.items()):
-                for name in sorted(objects):
-                    yield Key(listed, namespace, name), objects[name]
+            for record in self._state.records(listed, None):
+                yield record.key, record.object
 
     def read_everything(self) -> None:
         """Read all that is not known, so that the view is not needed any more."""
@@ -457,16 +505,15 @@ class Informers:
 
     def is_known(self, key: Key) -> bool:
         """Return whether an object, or that it is not there, was read or observed."""
-        cache = self._caches.get(key.resource)
-        return cache is not None and cache.knows(key)
+        return key in self._absent or self._record(key) is not None
 
     def assume(self, key: Key, obj: Object | None) -> None:
         """Take an object that is not known as it was before the change that is to be observed
         next."""
         if obj is not None:
-            self._take(key, obj)
+            self._take([(key, obj)])
         elif self._view is not None and not self.is_known(key):
-            self._cache(key.resource).absent.add(key)
+            self._absent.add(key)
 
     def load(self, *queries: Query) -> None:
         """Read what some queries find, unless it was read before; those of one index are answered
@@ -480,8 +527,7 @@ class Informers:
                 )
 
         for (index, resource, namespace), values in by_index.items():
-            for key, obj in self._found(Query(resource, namespace, index), values):
-                self._take(key, obj)
+            self._take(self._found(Query(resource, namespace, index), values))
 
     def _found(self, query: Query, values: Collection[str]) -> KeyedObjects:
         """Return the objects in the view that a query finds by any of some values."""
@@ -500,9 +546,9 @@ class Informers:
         unknown = [key for key in keys if key.resource in unread and not self.is_known(key)]
         if not unknown:
             return
-        present = dict(self._view.read(lambda state: state.objects_at(unknown)))
-        for key in unknown:
-            self.assume(key, present.get(key))
+        present = self._view.read(lambda state: state.objects_at(unknown))
+        self._take(present)
+        self._absent.update({*unknown}.difference(key for key, _ in present))
 
     def _is_answered(self, query: Query) -> bool:
         """Return whether all that a query finds is known."""
@@ -512,13 +558,12 @@ class Informers:
         if resource is not None:
             if Query(resource) in self._answered or not self._is_watched(resource):
                 return True
-            cache = self._cache(resource)
-            if not cache.is_recorded:
+            if resource not in self._stored:
                 # else all that follow will be observed
                 if not self._view.read(lambda state: state.count(resource)):
                     self._answered.add(Query(resource))
                     return True
-                cache.is_recorded = True
+                self._stored.add(resource)
         return self._recorded_at_most(query.by, query.value) == 0
 
     def _recorded_at_most(self, index: str, value: str) -> int | None:
@@ -566,12 +611,12 @@ class Informers:
         """Return whether an index has read parts of an object that is not known."""
         if self.is_known(key):
             return False
-        return any(index.holds(key) for index in self._cache(key.resource).indexes)
+        return any(index.holds(key) for index in self._indexes[key.resource])
 
     def _load(self, key: Key) -> Object | None:
         """Read one object that is not observed."""
         assert self._view is not None
-        if key in self._cache(key.resource).absent or Query(key.resource) in self._answered:
+        if key in self._absent or Query(key.resource) in self._answered:
             return None
         if not self._is_watched(key.resource):
             return None
@@ -580,135 +625,35 @@ class Informers:
         self.assume(key, obj)
         return obj
 
-    def _take(self, key: Key, obj: Object) -> None:
-        """Store an object as it was read, unless it is known."""
-        if self.is_known(key) or not self._is_watched(key.resource):
+    def _take(self, objects: KeyedObjects) -> None:
+        """Take objects as they were read, but for those that are known."""
+        unknown = [
+            (key, obj)
+            for key, obj in objects
+            if not self.is_known(key) and self._is_watched(key.resource)
+        ]
+        if not unknown:
             return
-        cache = self._cache(key.resource)
-        cache.objects.setdefault(key.namespace, {})[key.name] = obj
-        self._known_keys.replace(key, None, obj)
-        for index in cache.indexes:
-            if not index.holds(key):  # what was computed from parts of it stays, at its place
-                index.observe(key, obj)
+        records = [(_new_record(key, obj), None) for key, obj in unknown]
+        self._taken = self._state.with_records(records, self._taken.revision)
+        for key, obj in unknown:
+            for index in self._indexes[key.resource]:
+                if not index.holds(key):  # what was computed from parts of it stays, at its place
+                    index.observe(key, obj)
 
 
-class ObservedResource:
-    """The observed objects of one resource, and what follows from them.
-
-    An object is *known* if it is in ``objects``, or its key in ``absent``; never both.
-
-    :ivar objects: namespace → name → object; a namespace that has been there stays.
-    :ivar absent: keys of which it is known that there is no object, while not everything is known.
-    :ivar indexes: those that controllers added; each is told of every object that comes to
-        ``objects``, changes there or leaves.
-    :ivar changes: how often an object has changed. Forgetting everything does not set it back.
-    :ivar count: the number of objects, with those that are not known; None: nobody has asked.
-    :ivar lists: sorted lists by namespace (None: of all), each of a number of changes.
-    :ivar is_recorded: the view holds objects of the resource.
-    """
-
-    def __init__(self) -> None:
-        self.indexes: list[Index[Any, Any]] = []
-        self.changes = 0
-        self.objects: dict[str, dict[str, Object]] = {}
-        self.absent: set[Key] = set()
-        self.count: int | None = None
-        self.lists: dict[str | None, tuple[int, list[Object]]] = {}
-        self.is_recorded = False
-
-    def __len__(self) -> int:
-        return sum(map(len, self.objects.values()))
-
-    def knows(self, key: Key) -> bool:
-        """Return whether an object, or that it is not there, is known."""
-        if key in self.absent:
-            return True
-        return key.name in self.objects.get(key.namespace, {})
-
-    def sorted(self, namespace: str | None) -> list[Object]:
-        """Return the objects that are known, in key order."""
-        if namespace is not None:
-            objects = self.objects.get(namespace, {})
-            return [objects[name] for name in sorted(objects)]
-        return [obj for space in sorted(self.objects) for obj in self.sorted(space)]
-
-    def replace(self, key: Key, new: Object | None, *, is_all_known: bool) -> Object | None:
-        """Store another state of an object, None for its deletion; return the one before."""
-        self.changes += 1
-        objects = self.objects.setdefault(key.namespace, {})
-        old = objects.get(key.name)
-        if new is not None:
-            objects[key.name] = new
-            self.absent.discard(key)
-        else:
-            objects.pop(key.name, None)
-            if not is_all_known:
-                self.absent.add(key)
-        if self.count is not None:
-            self.count += (new is not None) - (old is not None)
-        return old
-
-    def clear(self) -> None:
-        """Forget the objects; the indexes stay, without values."""
-        self.objects.clear()
-        self.absent.clear()
-        self.count = None
-        self.lists.clear()
-        self.is_recorded = False
-        for index in self.indexes:
-            index.clear()
+def _new_record(key: Key, obj: Object | None) -> ObjectRecord:
+    """Return the record of an object without its JSON; None: it was deleted."""
+    version = obj["metadata"].get("resourceVersion") if obj is not None else None
+    return ObjectRecord(key, int(version or 0), None, obj=obj)
 
 
-class KnownKeys:
-    """The keys of the known objects, by what an index finds them by.
-
-    Every object that is known is in all that it has values for, and in nothing else:
-    ``replace`` is called with the states that come to an :class:`ObservedResource` and leave it.
-    The torture test ``histories`` compares the answers with a store's.
-    """
-
-    def __init__(self) -> None:
-        same = [index for index in object_indexes() if index.name in (UID, ORPHAN, NODE)]
-        # A store finds objects by their first owner, and apart from that all with more of them.
-        self._indexes = [FieldIndex(OWNER, _owner_uids), *same]
-        # index and value → resource and namespace → keys
-        self._keys: dict[tuple[str, str], dict[tuple[str, str], dict[Key, None]]] = {}
-
-    def found(
-        self, index: str, value: str, resource: str | None = None, namespace: str | None = None
-    ) -> Keys:
-        """Return the keys of the objects with a value (of one resource, in one namespace), in no
-        order."""
-        places = self._keys.get((index, value), {})
-        if resource is not None and namespace is not None:
-            return list(places.get((resource, namespace), ()))
-        found: Keys = []
-        for place, keys in places.items():
-            if resource is None or place[0] == resource:
-                found += keys
-        return found
-
-    def count(self, index: str, value: str) -> int:
-        """Return the number of the objects with a value."""
-        return sum(map(len, self._keys.get((index, value), {}).values()))
-
-    def replace(self, key: Key, old: Object | None, new: Object | None) -> None:
-        """Take in another state of an object, None where it is not there."""
-        before = index_values(self._indexes, key, old) if old is not None else ()
-        after = index_values(self._indexes, key, new) if new is not None else ()
-        if before == after:
-            return
-        place = key[:2]
-        for entry in before:
-            places = self._keys[entry]
-            _discard(places, place, key)
-            if not places:
-                del self._keys[entry]
-        for entry in after:
-            self._keys.setdefault(entry, {}).setdefault(place, {})[key] = None
-
-    def clear(self) -> None:
-        self._keys.clear()
+@cache
+def _known_by() -> tuple[FieldIndex, ...]:
+    """Return what known objects are found by: by each of their owners. A store finds them by the
+    first one, and apart from that all with more of them."""
+    same = [index for index in object_indexes() if index.name in (UID, ORPHAN, NODE)]
+    return FieldIndex(OWNER, _owner_uids), *same
 
 
 def _owner_uids(obj: Object) -> list[str]:

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -20,6 +19,7 @@ from kubepy.storage.sortedmap import SortedMap
 
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 Values = tuple[tuple[str, str], ...]  # names of indexes with the values of one object
+LAST_TEXT = "\U0010ffff"  # sorts after every value, resource, namespace and name
 THERE, ABSENT = ("",), ()  # the values of objects that an index finds by the empty text, or not
 
 
@@ -47,39 +47,55 @@ class FieldIndex(NamedTuple):
 NewIndexes = Callable[[], Sequence[FieldIndex]]
 
 
-class TextAt:
-    """The text at a path of an object (``metadata.ownerReferences[0].uid``).
+class AtPath:
+    """What is read at a path of an object (``metadata.ownerReferences[0].uid``)."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        steps = _STEP.findall(path)
+        self._steps = [int(number) if number else name for name, number in steps]
+
+    def value_of(self, obj: Object) -> Any:
+        """Return the value at the path, None where there is none."""
+        value: Any = obj
+        for step in self._steps:
+            if isinstance(step, str):
+                value = value.get(step) if isinstance(value, dict) else None
+            else:
+                is_there = isinstance(value, list) and len(value) > step
+                value = value[step] if is_there else None
+            if value is None:
+                return None
+        return value
+
+
+class TextAt(AtPath):
+    """The text at a path.
 
     :param usual: a text that is not worth an entry: objects with it are not found by it.
     """
 
     def __init__(self, path: str, usual: str = "") -> None:
-        self.path = path
+        super().__init__(path)
         self.usual = usual
 
     def __call__(self, obj: Object) -> Sequence[str]:
-        value = _value_at(obj, self.path)
+        value = self.value_of(obj)
         return (value,) if isinstance(value, str) and value != self.usual else ABSENT
 
 
-class Presence:
+class Presence(AtPath):
     """The empty text, if there is anything at a path."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path
-
     def __call__(self, obj: Object) -> Sequence[str]:
-        return ABSENT if _value_at(obj, self.path) is None else THERE
+        return ABSENT if self.value_of(obj) is None else THERE
 
 
-class Untruth:
+class Untruth(AtPath):
     """The empty text, unless there is true at a path."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path
-
     def __call__(self, obj: Object) -> Sequence[str]:
-        return ABSENT if _value_at(obj, self.path) is True else THERE
+        return ABSENT if self.value_of(obj) is True else THERE
 
 
 class Mention:
@@ -92,25 +108,6 @@ class Mention:
         return THERE if _mentions(obj, self.field) else ABSENT
 
 
-@cache
-def _steps(path: str) -> tuple[str | int, ...]:
-    return tuple(int(number) if number else name for name, number in _STEP.findall(path))
-
-
-def _value_at(obj: Object, path: str) -> Any:
-    """Return the value at a path, None where there is none."""
-    value: Any = obj
-    for step in _steps(path):
-        if isinstance(step, str):
-            value = value.get(step) if isinstance(value, dict) else None
-        else:
-            is_there = isinstance(value, list) and len(value) > step
-            value = value[step] if is_there else None
-        if value is None:
-            return None
-    return value
-
-
 def _mentions(value: Any, field: str) -> bool:
     """Return whether a field anywhere in a value has a name."""
     if isinstance(value, dict):
@@ -120,7 +117,11 @@ def _mentions(value: Any, field: str) -> bool:
 
 def index_values(indexes: Iterable[FieldIndex], key: Key, obj: Object) -> Values:
     """Return the entries of an object."""
-    return tuple((index.name, value) for index in indexes for value in index.values_of(key, obj))
+    values: list[tuple[str, str]] = []
+    for index in indexes:
+        for value in index.values_of(key, obj):
+            values.append((index.name, value))
+    return tuple(values)
 
 
 def parts_of(
@@ -148,9 +149,9 @@ def partial_object(fields: Sequence[Sequence[str]], values: Iterable[Any]) -> Ob
 
 class IndexEntries(NamedTuple):
     """The entries of the objects in memory, which never change: (index, value, resource, namespace,
-    name)."""
+    name), each with the object's key."""
 
-    entries: SortedMap[tuple[str, ...], bool] = SortedMap()
+    entries: SortedMap[tuple[str, ...], Key] = SortedMap()
 
     def keys(
         self, index: str, value: str, resource: str | None = None, namespace: str | None = None
@@ -162,22 +163,18 @@ class IndexEntries(NamedTuple):
             if part is None:
                 break
             prefix = (*prefix, part)
-        found = takewhile(
-            lambda entry: entry[0][: len(prefix)] == prefix, self.entries.after(prefix)
-        )
-        return [Key(*entry[2:]) for entry, _ in found]
+        return self.entries.between(prefix, (*prefix, LAST_TEXT))
+
+    def has(self, index: str, value: str) -> bool:
+        """Return whether any object has a value."""
+        entry, _ = next(self.entries.after((index, value)), ((), None))
+        return entry[:2] == (index, value)
 
     def counts(self, index: str) -> Counter[str]:
         """Return the values of an index, with the numbers of objects that have them."""
         entries = takewhile(lambda entry: entry[0][0] == index, self.entries.after((index,)))
         return Counter(entry[1] for entry, _ in entries)
 
-    def changed(self, changes: Mapping[Key, tuple[Values, Values]]) -> IndexEntries:
-        """Return the entries after a commit. ``changes``: the values of each object before and
-        after it."""
-        edits: list[tuple[tuple[str, ...], bool | None]] = []
-        for key, (before, after) in changes.items():
-            if before != after:
-                edits += [((*value, *key), None) for value in before if value not in after]
-                edits += [((*value, *key), True) for value in after if value not in before]
-        return IndexEntries(self.entries.changed(sorted(edits))) if edits else self
+    def changed(self, edits: Iterable[tuple[tuple[str, ...], Key | None]]) -> IndexEntries:
+        """Return the entries with some added, and those removed that have no key."""
+        return IndexEntries(self.entries.changed(edits))

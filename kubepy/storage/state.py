@@ -47,19 +47,31 @@ Places = list[tuple[str, str]]  # resources and namespaces
 
 class ObjectRecord:
     """An object as it is stored: its JSON, which is decoded when the object is first asked for.
-    ``json`` None: it was deleted."""
+
+    :param obj: the object, where it is known already; then ``json`` may be None.
+    """
 
     __slots__ = ("_object", "expires", "json", "key", "revision", "values")
 
     def __init__(
-        self, key: Key, revision: int, json: str | None, expires: float | None = None
+        self,
+        key: Key,
+        revision: int,
+        json: str | None,
+        expires: float | None = None,
+        obj: Object | None = None,
     ) -> None:
         self.key = key
         self.revision = revision
         self.json = json
         self.expires = expires
         self.values: Values = ()  # its entries in the state's IndexEntries
-        self._object: Object | None = None
+        self._object = obj
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is an object; else it was deleted."""
+        return self.json is not None or self._object is not None
 
     @property
     def object(self) -> Object:
@@ -174,19 +186,20 @@ class ObjectTable:
         self._merged = changed if source is None else None
 
     def get(self, name: str) -> ObjectRecord | None:
-        if self._merged is not None or self._source is None:
-            return (self._merged or NO_RECORDS).get(name)
+        if self._merged is not None:
+            return self._merged.get(name)
         record = self._changed.get(name)
         if record is None:
+            assert self._source is not None
             return self._source.get(Key(*self._place, name))
-        return None if record.json is None else record
+        return record if record.is_there else None
 
     def records(self) -> Records:
         """Return all objects; those of the source are read now."""
         if self._merged is None:
             assert self._source is not None
             changes = (
-                (name, None if record.json is None else record)
+                (name, record if record.is_there else None)
                 for name, record in self._changed.items()
             )
             self._merged = self._source.records(*self._place).changed(changes)
@@ -211,12 +224,12 @@ class ObjectTable:
         return bool(obj["metadata"]["resourceVersion"] == str(record.revision))
 
     def changes(self) -> Iterable[tuple[str, ObjectRecord]]:
-        """Yield what was changed over the source, by name; a record without JSON is of a deleted
+        """Yield what was changed over the source, by name; a record may be of a deleted
         object."""
         return self._changed.items()
 
     def changed(self, records: Iterable[ObjectRecord]) -> ObjectTable:
-        """Return the table with some objects changed; a record without JSON removes its object."""
+        """Return the table with some objects changed; the record of a deleted one removes it."""
         if self._merged is None:
             return ObjectTable(
                 self._changed.changed((record.key.name, record) for record in records),
@@ -225,7 +238,7 @@ class ObjectTable:
             )
         return ObjectTable(
             self._merged.changed(
-                (record.key.name, None if record.json is None else record) for record in records
+                (record.key.name, record if record.is_there else None) for record in records
             )
         )
 
@@ -384,7 +397,7 @@ class State(NamedTuple):
         unread: dict[str, set[str]] = {}  # by namespace: the names that the source does not tell
         for place, table in self.tables.get(resource, {}).items():
             changes = dict(table.records().items() if table.is_read else table.changes())
-            keys += [Key(resource, place, name) for name in changes if changes[name].json]
+            keys += [Key(resource, place, name) for name in changes if changes[name].is_there]
             if not table.is_read:
                 unread[place] = set(changes)
         if unread and self.source is not None:
@@ -430,23 +443,26 @@ class State(NamedTuple):
             for _, record in table.changes()
         ]
         return state._replace(
-            index_entries=state._entered(
-                (record, None, None) for record in records if record.json is not None
-            )
+            index_entries=state._entered([(record, None) for record in records if record.is_there])
         )
 
     def _entered(
-        self, changes: Iterable[tuple[ObjectRecord, Object | None, ObjectRecord | None]]
+        self,
+        changes: Iterable[tuple[ObjectRecord, ObjectRecord | None]],
+        objects: Mapping[Key, Object] = MappingProxyType({}),
     ) -> IndexEntries:
-        """Return the entries after changes: the new record, its object if that is known, and the
-        record before."""
-        values: dict[Key, tuple[Values, Values]] = {}
-        for record, obj, before in changes:
-            if record.json is not None:
-                present = record.object if obj is None else obj
-                record.values = index_values(self.indexes, record.key, present)
-            values[record.key] = before.values if before is not None else (), record.values
-        return self.index_entries.changed(values)
+        """Return the entries after changes: each record with the one before it. ``objects``: those
+        that are decoded already."""
+        edits: list[tuple[tuple[str, ...], Key | None]] = []
+        for record, before in changes:
+            key = record.key
+            if record.is_there:
+                record.values = index_values(self.indexes, key, objects.get(key) or record.object)
+            old = before.values if before is not None else ()
+            if old != record.values:
+                edits += [((*value, *key), None) for value in old if value not in record.values]
+                edits += [((*value, *key), key) for value in record.values if value not in old]
+        return self.index_entries.changed(edits) if edits else self.index_entries
 
     # --- the change log
 
@@ -581,18 +597,17 @@ class State(NamedTuple):
     ) -> State:
         """Return the state at a later revision without a change log of how it came about.
 
-        :param changes: each record with the one before it; one without JSON is of a deleted object.
+        :param changes: each record with the one before it; one may be of a deleted object.
         """
         places: dict[tuple[str, str], list[ObjectRecord]] = {}
         expiring: list[tuple[tuple[float, Key], bool | None]] = []
-        entered: list[tuple[ObjectRecord, Object | None, ObjectRecord | None]] = []
+        changes = list(changes)
         for record, before in changes:
             key = record.key
             places.setdefault((key.resource, key.namespace), []).append(record)
-            entered.append((record, objects.get(key), before))
             if before is not None and before.expires is not None:
                 expiring.append(((before.expires, key), None))
-            if record.expires is not None and record.json is not None:
+            if record.expires is not None and record.is_there:
                 expiring.append(((record.expires, key), True))
 
         tables: dict[str, Mapping[str, ObjectTable]] = dict(self.tables)
@@ -604,7 +619,7 @@ class State(NamedTuple):
         return self._replace(
             revision=revision,
             tables=tables,
-            index_entries=self._entered(entered) if self.indexes else self.index_entries,
+            index_entries=self._entered(changes, objects) if self.indexes else self.index_entries,
             expiring=self.all_expiring().changed(expiring) if expiring else self.expiring,
         )
 

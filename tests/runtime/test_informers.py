@@ -154,13 +154,12 @@ def test_informers_that_read_on_demand_answer_as_full_ones(
         for _ in range(draw.randrange(4)):
             pair.ask(draw)
         for event in events:
-            pair.lazy.get(*event.key)  # as the manager does before it has the view go on
-        pair.view.refresh()
-        for event in events:
+            pair.lazy.get(*event.key)  # as the manager does before it has them observe a change
             for informers in (pair.lazy, pair.full):
                 informers.observe(event)
             for _ in range(draw.randrange(3)):
                 pair.ask(draw)
+        pair.view.refresh()  # when the batch is committed
     pair.view.release()
     pair.lazy.follow(pair.view, lambda resource: True)
     pair.view.refresh()
@@ -208,3 +207,34 @@ def test_informers_that_know_all_objects_look_none_up() -> None:
     view.release()  # nothing can be read any more
     assert [key.name for name in names for key in informers.pods_on(name)] == names
     assert [obj["metadata"]["name"] for obj in informers.list(PODS)] == names
+
+
+def test_index_that_is_asked_late_has_what_was_observed_before() -> None:
+    informers = Informers()
+    by_node = informers.add_index(PODS, lambda pod: (pod["spec"].get("nodeName", ""), None))
+    for name, node in (("a", "n1"), ("b", "n2"), ("c", "n1"), ("c", "n2")):
+        key = Key(PODS, "default", name)
+        pod: Object = {"metadata": {"name": name, "uid": name}, "spec": {"nodeName": node}}
+        informers.observe(WatchEvent(key, informers.get(*key), pod))
+    assert sorted(key.name for key in by_node.group("n2")) == ["b", "c"]
+    informers.observe(WatchEvent(key, pod, None))
+    assert [key.name for key in by_node.group("n2")] == ["b"]
+    assert informers.get(*key) is None
+
+
+def test_changes_of_one_object_between_two_questions_leave_its_last_state() -> None:
+    informers = Informers()
+    key = Key(PODS, "default", "a")
+    assert informers.pods_on("n1") == []
+    for node in ("n1", "n2", "n1", None, "n2"):
+        new: Object | None = None
+        if node is not None:
+            new = {"metadata": {"name": "a", "uid": "a"}, "spec": {"nodeName": node}}
+        informers.observe(WatchEvent(key, informers.get(*key), new))
+    assert informers.pods_on("n1") == []
+    assert informers.pods_on("n2") == [key]
+    assert informers.count(PODS) == 1
+    informers.observe(WatchEvent(key, informers.get(*key), None))
+    assert informers.pods_on("n2") == []
+    assert informers.key_of("a") is None
+    assert informers.list(PODS) == []

@@ -93,7 +93,8 @@ class Accumulator(Protocol[SomeValue]):
     """A value that follows from those of a group of an index, kept up to date one by one."""
 
     def replace(self, old: SomeValue | None, new: SomeValue | None) -> None:
-        """Take in that a value left the group (``new`` is None) or came to it (``old`` is None)."""
+        """Take in that an object of the group has another value, that its value came to the group
+        (``old`` is None), or left it (``new`` is None)."""
 
 
 class Index(Generic[ObjectT, Value]):
@@ -125,7 +126,7 @@ class Index(Generic[ObjectT, Value]):
 
     def get(self, key: Key) -> Value | None:
         self._load(key)
-        self._compute_observed()
+        self.update()
         group = self._group_of.get(key)
         if group is None:
             return None
@@ -134,13 +135,18 @@ class Index(Generic[ObjectT, Value]):
     def group(self, name: str) -> Mapping[Key, Value]:
         """Return the values of a group by their objects' keys, in no particular order."""
         self._load_group(name)
-        self._compute_observed()
+        self.update()
         return self._groups.get(name, {})
 
-    def accumulate(self, new: Callable[[], AccumulatorT]) -> Accumulators[Value, AccumulatorT]:
+    def groups(self) -> Collection[str]:
+        """Return the names of the groups of all objects that were read or observed."""
+        self.update()
+        return self._groups.keys()
+
+    def accumulate(self, new: Callable[[str], AccumulatorT]) -> Accumulators[Value, AccumulatorT]:
         """Keep something up to date with the values of each group from now on.
 
-        :param new: makes it, of no values yet.
+        :param new: makes it for a group, by its name, of no values yet.
         """
         accumulators = Accumulators(self, new)
         self._accumulators.append(accumulators)
@@ -163,8 +169,8 @@ class Index(Generic[ObjectT, Value]):
         for accumulators in self._accumulators:
             accumulators.clear()
 
-    def _compute_observed(self) -> None:
-        """Compute the values of the objects that have changed."""
+    def update(self) -> None:
+        """Compute the values of the objects that have changed; accumulators have them then."""
         if not self._observed:
             return
         compute = self._compute
@@ -174,26 +180,29 @@ class Index(Generic[ObjectT, Value]):
         # not before: where one cannot be computed, all are tried again next time
         self._observed.clear()
         for key, entry in computed:
-            group = self._group_of.pop(key, None)
-            if group is not None:
-                for accumulators in self._accumulators:
-                    accumulators.replace(group, self._groups[group][key], None)
-                _discard(self._groups, group, key)
-            if entry is not None:
-                group, value = entry
-                self._group_of[key] = group
-                self._groups.setdefault(group, {})[key] = value
-                for accumulators in self._accumulators:
-                    accumulators.replace(group, None, value)
+            old_group = self._group_of.pop(key, None)
+            old_value = None
+            if old_group is not None:
+                old_value = self._groups[old_group][key]
+                _discard(self._groups, old_group, key)
+            new_group, new_value = (None, None) if entry is None else entry
+            if new_group is not None:
+                self._group_of[key] = new_group
+                self._groups.setdefault(new_group, {})[key] = cast(Value, new_value)
 
-        for accumulators in self._accumulators:
-            accumulators.keep_only(self._groups)
+            for accumulators in self._accumulators:
+                if old_group == new_group:
+                    accumulators.replace(old_group, old_value, new_value)
+                else:
+                    accumulators.replace(old_group, old_value, None)
+                    accumulators.replace(new_group, None, new_value)
 
 
 class Accumulators(Generic[Value, AccumulatorT]):
-    """The accumulators of an index: one for each of its groups that was asked for."""
+    """The accumulators of an index: one for each of its groups that was asked for, until it is
+    forgotten."""
 
-    def __init__(self, index: Index[Any, Value], new: Callable[[], AccumulatorT]) -> None:
+    def __init__(self, index: Index[Any, Value], new: Callable[[str], AccumulatorT]) -> None:
         self._index = index
         self._new = new
         self._by_group: dict[str, AccumulatorT] = {}
@@ -202,24 +211,21 @@ class Accumulators(Generic[Value, AccumulatorT]):
         """Return what follows from the values that are in a group now."""
         values = self._index.group(group).values()
         accumulator = self._by_group.get(group)
-        if accumulator is not None:
-            return accumulator
-        accumulator = self._new()
-        for value in values:
-            accumulator.replace(None, value)
-        if values:
-            self._by_group[group] = accumulator
+        if accumulator is None:
+            accumulator = self._by_group[group] = self._new(group)
+            for value in values:
+                accumulator.replace(None, value)
         return accumulator
 
-    def replace(self, group: str, old: Value | None, new: Value | None) -> None:
-        accumulator = self._by_group.get(group)
+    def replace(self, group: str | None, old: Value | None, new: Value | None) -> None:
+        """Let the accumulator of a group, if there is one, take in a change."""
+        accumulator = self._by_group.get(group) if group is not None else None
         if accumulator is not None:
             accumulator.replace(old, new)
 
-    def keep_only(self, groups: Collection[str]) -> None:
-        """Forget the groups in which nothing is left."""
-        for group in [group for group in self._by_group if group not in groups]:
-            del self._by_group[group]
+    def forget(self, group: str) -> None:
+        """Drop the accumulator of a group that nobody will ask for again."""
+        self._by_group.pop(group, None)
 
     def clear(self) -> None:
         self._by_group.clear()

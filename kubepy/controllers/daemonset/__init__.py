@@ -90,7 +90,7 @@ class DaemonSetController:
         self._daemon_pods = context.informers.add_index(
             PODS, self._index_daemon_pod, self._owners.queries_of_group, DAEMON_POD_PARTS
         )
-        self._daemon_set_nodes = self._daemon_pods.accumulate(DaemonSetNodes)
+        self._daemon_set_nodes = self._daemon_pods.accumulate(lambda uid: DaemonSetNodes())
         self._node_parts = context.informers.add_index(
             NODES, lambda node: ("", node), parts=PLACEMENT_PARTS
         )
@@ -116,6 +116,8 @@ class DaemonSetController:
         would find nothing to do, at the price of another look at all nodes."""
         if event.new is None:
             self._expectations.forget(event.key)
+            if event.old is not None:
+                self._daemon_set_nodes.forget(uid_of(event.old))
         if not self._own_writes.observe(event):
             self.queue.add(event.key)
 

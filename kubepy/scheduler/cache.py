@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,7 +18,7 @@ from kubepy.api.objects.pods import (
     priority,
 )
 from kubepy.api.values.quantity import Quantity
-from kubepy.runtime.informers import NODES, PODS, Informers, Query
+from kubepy.runtime.informers import NODE, NODES, PODS, Informers, Query
 from kubepy.runtime.reconcile import Key
 from kubepy.scheduler.affinity import NO_TERMS, PodTerms, pod_terms
 
@@ -97,6 +97,10 @@ class PodInfo:
     def spec(self) -> PodSpec:
         return self.pod["spec"]
 
+    def has_template_of(self, pod: Pod) -> bool:
+        """Return whether all but ``pod`` itself is the same for another state of the pod."""
+        return self.labels == labels_of(pod) and self.spec == pod["spec"]
+
     @property
     def signature(self) -> str:
         """A text that is the same for pods of one template: filters answer alike for all of them
@@ -148,10 +152,12 @@ class NodeInfo:
         self.memo: dict[str, Any] = {}
         self._cache = cache
         if cache is None:
-            self._begin()
+            self.begin()
         self.set_node(None)
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Begin to have pods, with none."""
+        self._cache = None
         self.pods = {}
         self.requested = {}
         self.ports = {}
@@ -163,14 +169,6 @@ class NodeInfo:
     def is_filled(self) -> bool:
         """Whether the pods have been added."""
         return self._cache is None
-
-    def fill(self) -> None:
-        """Add the pods, unless they have been."""
-        if self._cache is not None:
-            cache = self._cache
-            self._cache = None
-            self._begin()
-            cache.fill(self)
 
     def has_room(self) -> bool:
         """Return whether the node takes one more pod; where a count tells so, the pods need not be
@@ -184,7 +182,7 @@ class NodeInfo:
         """Add the pods: what depends on them is not there before."""
         if name not in NodeInfo.__annotations__ or self._cache is None:
             raise AttributeError(name)
-        self.fill()
+        self._cache.fill(self.name)
         return getattr(self, name)
 
     def set_node(self, node: Node | None) -> None:
@@ -197,6 +195,26 @@ class NodeInfo:
         self.labels: Mapping[str, str] = labels_of(present)
         self.taints = taints_of(present)
         self.unschedulable = is_unschedulable(present)
+
+    def replace(self, old: Pod | None, new: Pod | None) -> None:
+        """Take in another state of a pod, as an :class:`~kubepy.runtime.informers.Accumulator`.
+
+        Where no more than its status has changed, its requests are not calculated again.
+        """
+        if new is None:
+            key = pod_key(cast("Pod", old))
+            if key in self.pods:
+                self.remove(key)
+            return
+        key = pod_key(new)
+        pod = self.pods.get(key)
+        if pod is not None and pod.has_template_of(new):
+            self.memo.clear()
+            pod.pod = new
+            return
+        if pod is not None:
+            self.remove(key)
+        self.add(PodInfo(key, new))
 
     def add(self, pod: PodInfo) -> None:
         self.memo.clear()
@@ -245,56 +263,54 @@ class NodeInfo:
 
 
 class Cache:
-    """All nodes, the pods on them, and the pods that preemption has nominated for a node.
+    """All nodes, the pods on them, and the pods that preemption has nominated for a node: a view of
+    the informers, and the pods that are assumed to be on a node.
 
-    :param informers: have the objects, which are taken when they are first needed: a node when a
-        pod is tried on it, its pods when more than their number matters; pods with affinity to
-        other pods, and nominated ones, at once.
+    What is read here is as the informers have it, so that nobody needs to tell of a change. A node
+    is read when a pod is tried on it, its pods when more than their number matters.
     """
 
     def __init__(self, informers: Informers) -> None:
         self._informers = informers
         self._nodes = informers.lister(NODES)
-        self._has_all_nodes = False
-        self._infos: dict[str, NodeInfo] = {}
-        self._assigned: dict[Key, str] = {}  # pod → node
-        self._nominated: dict[str, dict[Key, PodInfo]] = {}  # node → pods nominated for it
-        self._nominations: dict[Key, str] = {}
-        self._sorted: list[NodeInfo] | None = None
-        self.with_affinity: dict[str, NodeInfo] = {}
-        self.with_anti_affinity: dict[str, NodeInfo] = {}
-        informers.load(
-            *(Query(PODS, None, link) for link in ("affinity", "anti_affinity", "nominated"))
+        self._pods = informers.lister(PODS)
+        self._pods_on_nodes = informers.add_index(
+            PODS, _pod_on_node, lambda node: (Query(PODS, None, NODE, node),)
         )
-        for key, obj in list(informers.known(PODS)):
-            pod = cast("Pod", obj)
-            if _is_near_others(pod) or (pod.get("status") or {}).get("nominatedNodeName"):
-                self.set_pod(key, pod)
-
-    # Reading.
+        self._filled = self._pods_on_nodes.accumulate(self._begin)
+        self._near_others = informers.add_index(PODS, _pod_near_others, lambda _: NEAR_OTHERS)
+        self._nominated = informers.add_index(PODS, _nominated_pod, lambda _: NOMINATED)
+        self._assumed: dict[Key, tuple[str, PodInfo]] = {}  # pod → node
+        self._infos: dict[str, NodeInfo] = {}
+        self._listed: list[NodeInfo] = []
+        self._changes = self._listings = -1  # of the informers, when nodes were listed, and now
 
     def nodes(self) -> list[NodeInfo]:
-        """Return the nodes, by name; those that only pods name are left out."""
-        if not self._has_all_nodes:
-            self._has_all_nodes = True
-            for node in self._nodes.list():
-                self._info(name_of(node))
-        if self._sorted is None:
-            self._sorted = [
-                self._infos[name]
-                for name in sorted(self._infos)
-                if self._infos[name].node is not None
-            ]
-        return self._sorted
+        """Return the nodes, by name."""
+        self._update()
+        changes = self._informers.changes(NODES)
+        if self._changes != changes:
+            self._changes = changes
+            self._listed = [self._info(node) for node in self._nodes.list()]
+            for name in self._infos.keys() - {node_info.name for node_info in self._listed}:
+                del self._infos[name]
+                self._filled.forget(name)
+        return self._listed
 
     def get(self, name: str) -> NodeInfo | None:
-        node_info = self._infos.get(name)
-        if node_info is None and not self._has_all_nodes:
-            node_info = self._info(name)
-            self._forget_if_empty(node_info)
-        if node_info is not None and node_info.node is not None:
-            return node_info
-        return None
+        self._update()
+        node = self._nodes.get("", name)
+        if node is None:
+            return None
+        return self._info(node)
+
+    def nodes_with_affinity(self) -> list[NodeInfo]:
+        """Return the nodes with pods that may have affinity or anti-affinity to others."""
+        self._update()
+        self._informers.load(*NEAR_OTHERS)
+        names = [*self._near_others.groups(), *(node for node, _ in self._assumed.values())]
+        node_infos = [self.get(name) for name in dict.fromkeys(names)]
+        return [node_info for node_info in node_infos if node_info is not None]
 
     def count(self) -> int:
         """Return the number of nodes."""
@@ -305,134 +321,103 @@ class Cache:
         return self._informers.count_on(node)
 
     def has_nominations(self) -> bool:
-        return bool(self._nominated)
+        self._informers.load(*NOMINATED)
+        return bool(self._nominated.groups())
 
-    def nominated(self, node: str) -> Collection[PodInfo]:
+    def nominated(self, node: str) -> list[PodInfo]:
         """Return the pods that are nominated for this node."""
-        if node in self._nominated:
-            return self._nominated[node].values()
-        return ()
-
-    # Observing.
-
-    def set_node(self, name: str, node: Node | None) -> None:
-        node_info = self._infos.get(name)
-        if node_info is not None:
-            if (node_info.node is None) != (node is None):
-                self._sorted = None
-            node_info.set_node(node)
-            self._forget_if_empty(node_info)
-        elif node is not None and self._has_all_nodes:
-            self._info(name)
-
-    def set_pod(self, key: Key, pod: Pod | None) -> None:
-        """Take in a pod's present state; None: it was deleted."""
-        if pod is not None and self._only_status_changed(key, pod):
-            return
-        self._unassign(key)
-        self._unnominate(key)
-        if pod is None or is_pod_terminal(pod):
-            return
-        node = node_name(pod)
-        if node:
-            self._assign(key, pod, node)
-        elif nominated := (pod.get("status") or {}).get("nominatedNodeName"):
-            self._nominations[key] = nominated
-            self._nominated.setdefault(nominated, {})[key] = PodInfo(key, pod)
+        pods = self._nominated.group(node).items()
+        return [pod for key, pod in pods if key not in self._assumed]
 
     def assume(self, key: Key, pod: Pod, node: str) -> None:
         """Add a pod to the node that it is to be bound to, before it is."""
-        self._unassign(key)
-        self._unnominate(key)
-        self._info(node).fill()  # the informers do not have this pod there
-        self._assign(key, pod, node)
+        node_info = self.get(node)
+        if node_info is not None:
+            node_info.replace(None, pod)
+            self._assumed[key] = node, node_info.pods[key]
 
-    def forget(self, key: Key, pod: Pod) -> str:
+    def forget(self, key: Key) -> str:
         """Remove a pod that was assumed from its node again; return the node, or ""
         (``ForgetPod``)."""
-        node = self._assigned.get(key, "")
-        if node:
-            self._unassign(key)
-            self.set_pod(key, pod)
+        self._update()
+        return self._forget(key)
+
+    def _forget(self, key: Key) -> str:
+        node, pod = self._assumed.pop(key, ("", None))
+        node_info = self._infos.get(node)
+        if node_info is not None and node_info.pods.get(key) is pod is not None:
+            node_info.remove(key)
         return node
 
-    def _only_status_changed(self, key: Key, pod: Pod) -> bool:
-        """Take in a pod of which only the status changed, without calculating its requests
-        again."""
-        node = self._assigned.get(key)
-        if node is None or is_pod_terminal(pod):
-            return False
-        node_info = self._infos[node]
-        known = node_info.pods[key]
-        if known.pod["spec"] != pod["spec"] or known.labels != labels_of(pod):
-            return False
-        known.pod = pod
-        node_info.memo.clear()
-        return True
+    def fill(self, node: str) -> None:
+        """Add the pods of a node, which asks for them when they are needed."""
+        node_info = self._filled.of(node)
+        for assumed_node, pod in self._assumed.values():
+            if assumed_node == node:
+                node_info.add(pod)
 
-    def _info(self, name: str) -> NodeInfo:
-        """Return what is known of a node; of one that is new here the node and its pods are with
-        the informers."""
+    def _begin(self, name: str) -> NodeInfo:
+        self._infos[name].begin()
+        return self._infos[name]
+
+    def _info(self, node: Node) -> NodeInfo:
+        name = name_of(node)
         node_info = self._infos.get(name)
         if node_info is None:
             node_info = self._infos[name] = NodeInfo(name, self)
-            node = self._nodes.get("", name)
-            if node is not None:
-                node_info.set_node(node)
-                self._sorted = None
+        if node_info.node is not node:
+            node_info.set_node(node)
         return node_info
 
-    def fill(self, node_info: NodeInfo) -> None:
-        """Add the pods of a node, which asks for them when they are needed."""
-        for key in self._informers.pods_on(node_info.name):
-            self.set_pod(key, cast("Pod | None", self._informers.get(*key)))
-
-    def _assign(self, key: Key, pod: Pod, node: str) -> None:
-        """Add a pod to its node, unless that has yet to take its pods from the informers, which
-        have this one."""
-        node_info = self._info(node)
-        if _is_near_others(pod):  # all such pods are to be in the cache
-            node_info.fill()
-        if not node_info.is_filled:
-            node_info.memo.clear()
-        elif key not in self._assigned:  # else it came with the others
-            self._assigned[key] = node
-            node_info.add(PodInfo(key, pod))
-            self._index(node_info)
-
-    def _unassign(self, key: Key) -> None:
-        node = self._assigned.pop(key, None)
-        if node is not None:
-            node_info = self._infos[node]
-            node_info.remove(key)
-            self._index(node_info)
-            self._forget_if_empty(node_info)
-
-    def _unnominate(self, key: Key) -> None:
-        node = self._nominations.pop(key, None)
-        if node is not None:
-            del self._nominated[node][key]
-            if not self._nominated[node]:
-                del self._nominated[node]
-
-    def _index(self, node_info: NodeInfo) -> None:
-        for index, pods in ((self.with_affinity, node_info.with_affinity),
-                            (self.with_anti_affinity, node_info.with_anti_affinity)):  # fmt: skip
-            if pods:
-                index[node_info.name] = node_info
+    def _update(self) -> None:
+        """Let the nodes have what the informers have observed (``UpdateSnapshot``)."""
+        if self._listings != self._informers.listings:
+            self._listings = self._informers.listings
+            self._infos.clear()
+        self._pods_on_nodes.update()
+        for key, (_, assumed) in list(self._assumed.items()):
+            pod = self._pods.get(key.namespace, key.name)
+            if pod is None or is_pod_terminal(pod) or not assumed.has_template_of(pod):
+                self._forget(key)
             else:
-                index.pop(node_info.name, None)
-
-    def _forget_if_empty(self, node_info: NodeInfo) -> None:
-        if node_info.node is None and not node_info.pods:
-            del self._infos[node_info.name]
+                assumed.pod = pod
 
 
-def _is_near_others(pod: Pod) -> bool:
-    """Return whether a pod may have terms of affinity to other pods."""
+# how pods are found that are near others, or nominated
+NEAR_OTHERS = (Query(PODS, None, "affinity"), Query(PODS, None, "anti_affinity"))
+NOMINATED = (Query(PODS, None, "nominated"),)
+
+
+def _pod_on_node(pod: Pod) -> tuple[str, Pod] | None:
+    """Return a pod and its node, if it takes room there."""
+    node = node_name(pod)
+    if not node or is_pod_terminal(pod):
+        return None
+    return node, pod
+
+
+def _pod_near_others(pod: Pod) -> tuple[str, None] | None:
+    """Return the node of a pod that may have terms of affinity to other pods."""
     affinity = pod["spec"].get("affinity") or {}
-    return bool(affinity.get("podAffinity") or affinity.get("podAntiAffinity"))
+    if not affinity.get("podAffinity") and not affinity.get("podAntiAffinity"):
+        return None
+    node = node_name(pod)
+    if not node or is_pod_terminal(pod):
+        return None
+    return node, None
+
+
+def _nominated_pod(pod: Pod) -> tuple[str, PodInfo] | None:
+    """Return the node for which a pod is nominated, as long as it has none."""
+    nominated = (pod.get("status") or {}).get("nominatedNodeName")
+    if not nominated or node_name(pod) or is_pod_terminal(pod):
+        return None
+    return nominated, pod_info(pod)
+
+
+def pod_key(pod: Pod) -> Key:
+    return Key(PODS, namespace_of(pod), name_of(pod))
 
 
 def pod_info(pod: Pod) -> PodInfo:
-    return PodInfo(Key("pods", namespace_of(pod), name_of(pod)), pod)
+    return PodInfo(pod_key(pod), pod)

@@ -59,9 +59,9 @@ class CycleState:
             return self._first_status(self.states, node_info)
         status: PluginStatus | None = node_info.memo.get(self.signature, NO_MEMO)
         if status is NO_MEMO:
-            status = node_info.memo[self.signature] = self._first_status(
-                self.states[: self.memoized], node_info
-            )
+            status = self._first_status(self.states[: self.memoized], node_info)
+            if status is not None or node_info.is_filled:
+                node_info.memo[self.signature] = status
         if status is not None or self.memoized == len(self.states):
             return status
         return self._first_status(self.states[self.memoized :], node_info)

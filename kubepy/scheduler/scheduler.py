@@ -49,7 +49,7 @@ from kubepy.scheduler.schedule_one import (
 from kubepy.scheduler.scores import select_host
 
 if TYPE_CHECKING:
-    from kubepy.api.typed import Node, Pod
+    from kubepy.api.typed import Pod
 
 NO_NODES = "no nodes available to schedule pods"
 READ_ONLY = (
@@ -114,14 +114,12 @@ class Scheduler:
         )
 
     def _node_changed(self, event: WatchEvent) -> None:
-        self._handle().cache.set_node(event.key.name, cast("Node | None", event.new))
         self._move_to_queue(node_event(event))
 
     def _pod_changed(self, event: WatchEvent) -> None:
         key = event.key
         old = cast("Pod | None", event.old)
         new = cast("Pod | None", event.new)
-        self._handle().cache.set_pod(key, new)
         if new is None or not self._is_responsible_for(new):
             self._unschedulable.discard(key)
         elif old is None or (queued := self._unschedulable.get(key)) is None:
@@ -210,7 +208,7 @@ class Scheduler:
             return
 
         info = PodInfo(key, pod)
-        assumed = handle.cache.forget(key, pod)
+        assumed = handle.cache.forget(key)
         result = find_nodes_that_fit_pod(
             info, handle, FILTER_PLUGINS, self._next_start_node_index % number
         )
@@ -231,7 +229,7 @@ class Scheduler:
             self._prepare_candidate(info, post_filter.candidate)
 
     def _handle(self) -> Handle:
-        """Return what plugins read; filled when needed, then kept up to date by the handlers."""
+        """Return what plugins read; made when it is first needed."""
         if self._shared_handle is None:
             self._shared_handle = Handle(Cache(self._informers), self._informers)
         return self._shared_handle

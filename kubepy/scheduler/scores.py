@@ -321,7 +321,7 @@ def pod_affinity_scores(pod: PodInfo, nodes: Nodes, handle: Handle) -> Scores | 
     has_preferences = bool(pod.terms.preferred_affinity or pod.terms.preferred_anti_affinity)
     topology: TopologyScores = {}
     for node_info in (
-        handle.cache.nodes() if has_preferences else handle.cache.with_affinity.values()
+        handle.cache.nodes() if has_preferences else handle.cache.nodes_with_affinity()
     ):
         labels = node_info.labels
         for other in (node_info.pods if has_preferences else node_info.with_affinity).values():

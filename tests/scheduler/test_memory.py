@@ -68,12 +68,8 @@ def answers(incoming, seen: Handle):
 
 
 def observe(seen: Handle, key: Key, new) -> None:
-    """Let the informers know an object, and then the cache, as the manager does."""
+    """Let the informers know an object, as the manager does."""
     seen.informers.observe(WatchEvent(key, seen.informers.get(*key), new))
-    if key.resource == "nodes":
-        seen.cache.set_node(key.name, new)
-    else:
-        seen.cache.set_pod(key, new)
 
 
 @settings(max_examples=60, deadline=None)
@@ -107,3 +103,14 @@ def test_memoized_answers_equal_fresh_ones(changes):
             assert answers(pod("asking", **template), seen) == answers(
                 pod("asking", **template), fresh
             )
+
+
+def test_full_node_whose_pods_were_only_counted_is_not_remembered_as_fitting():
+    cordoned = [labelled(name, unschedulable=True) for name in NODES[1:]]
+    seen = handle(labelled(NODES[0], pods="1"), *cordoned)
+    fitting = find_nodes_that_fit_pod(info(pod("asking")), seen, FILTER_PLUGINS).feasible
+    assert [node_info.name for node_info in fitting] == [NODES[0]]
+    assert not any(node_info.is_filled for node_info in seen.cache.nodes())
+
+    observe(seen, Key("pods", "default", "first"), pod("first", on=NODES[0]))
+    assert not find_nodes_that_fit_pod(info(pod("asking")), seen, FILTER_PLUGINS).feasible

@@ -668,7 +668,7 @@ def pod_anti_affinity(case: PlacementCase) -> Evidence:
             return links, [*make_room(case), *delete_bare(case, case.obj(other))]
 
     own = handle.namespace_labels(pod.namespace)
-    for node_info in handle.cache.with_anti_affinity.values():
+    for node_info in handle.cache.nodes_with_affinity():
         for other in node_info.with_anti_affinity.values():
             for index, term in enumerate(other.terms.required_anti_affinity):
                 key = term.topology_key

@@ -76,7 +76,7 @@ class InterPodAffinity(FilterPlugin):
 
     def pre_filter(self, pod: PodInfo, handle: Handle) -> PreFilterResult | Skip:
         state = AffinityState(handle, {}, {}, {})
-        for node_info in handle.cache.with_anti_affinity.values():
+        for node_info in handle.cache.nodes_with_affinity():
             for other in node_info.with_anti_affinity.values():
                 self._count_existing(pod, state, other, node_info.labels, 1)
         if pod.terms.required_affinity or pod.terms.required_anti_affinity:

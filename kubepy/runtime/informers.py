@@ -103,16 +103,19 @@ class Index(Generic[ObjectT, Value]):
 
     :param compute: gives an object's value and the name of its group, or None to leave the object
         out.
+    :param begin: lets the index observe everything from now on, what was observed before included.
     :param load: loads the object of a key; ``load_group`` those that may be in a group.
     """
 
     def __init__(
         self,
         compute: Callable[[ObjectT], tuple[str, Value] | None],
+        begin: Callable[[], object],
         load: Callable[[Key], object],
         load_group: Callable[[str], object],
     ) -> None:
         self._compute = compute
+        self._begin = begin
         self._load = load
         self._load_group = load_group
         self.answered: set[Query] = set()  # by which parts of objects were read
@@ -125,6 +128,7 @@ class Index(Generic[ObjectT, Value]):
         self._accumulators: list[Accumulators[Value, Any]] = []
 
     def get(self, key: Key) -> Value | None:
+        self._begin()
         self._load(key)
         self.update()
         group = self._group_of.get(key)
@@ -134,12 +138,14 @@ class Index(Generic[ObjectT, Value]):
 
     def group(self, name: str) -> Mapping[Key, Value]:
         """Return the values of a group by their objects' keys, in no particular order."""
+        self._begin()
         self._load_group(name)
         self.update()
         return self._groups.get(name, {})
 
     def groups(self) -> Collection[str]:
         """Return the names of the groups of all objects that were read or observed."""
+        self._begin()
         self.update()
         return self._groups.keys()
 
@@ -427,18 +433,16 @@ class Informers:
                 self._indexes[resource].append(index)
 
         def load(key: Key) -> None:
-            begin()
             self.get(*key)
 
         def load_group(group: str) -> None:
-            begin()
             asked = (Query(resource),) if queries is None else queries(group)
             if parts:
                 self._load_parts(index, parts, asked)
             else:
                 self.load(*asked)
 
-        index = Index(compute, load, load_group)
+        index = Index(compute, begin, load, load_group)
         return index
 
     # --- observing

@@ -1,5 +1,5 @@
-"""The answers of webhooks that a request has so far, and what ends a run of it that needs more of
-them (``kubepy.apiserver.rehearsal``)."""
+"""The answers of webhooks that a request has so far, and what ends an attempt at it that needs more
+of them (``kubepy.apiserver.attempts``)."""
 
 from __future__ import annotations
 

@@ -62,13 +62,15 @@ from kubepy.storage.frozen import thawed
 from kubepy.storage.model import in_full
 
 if TYPE_CHECKING:
+    from kubepy.apiserver.customresources.strategy import CustomStrategy
     from kubepy.apiserver.fault_settings import FaultSettings
     from kubepy.storage.store import Reads, Store, Transaction
     from kubepy.storage.worktree import WorkTree
 
 with lazy_imports():
     from kubepy.api import errors, watch
-    from kubepy.apiserver import answers, authorization, implied, rehearsal, tokens
+    from kubepy.apiserver import answers, attempts, authorization, implied, tokens
+    from kubepy.apiserver.admission import matching
     from kubepy.apiserver.managedfields import tracking
     from kubepy.apiserver.requests import (
         creation,
@@ -205,13 +207,20 @@ class Client:
     """The API of one cluster.
 
     :param ids: draws uids and generated names.
+    :param copied: opens a store in memory that goes on from what is stored now.
     :param worktree: what the store has if it keeps its objects as files.
     """
 
     def __init__(
-        self, store: Store, server: Server, ids: Ids, worktree: WorkTree | None = None
+        self,
+        store: Store,
+        server: Server,
+        ids: Ids,
+        copied: Callable[[], AbstractContextManager[Store]],
+        worktree: WorkTree | None = None,
     ) -> None:
         self._store = store
+        self._copied = copied
         self._worktree = worktree
         self._server = server
         self._settings = server.settings
@@ -762,8 +771,8 @@ class Client:
         return request if context is request.context else request._replace(context=context)
 
     def _write(self, request: Request, carry_out: Callable[[RequestScope], T]) -> T:
-        """Carry out a request in a transaction, again and again until the webhooks that it meets
-        have answered."""
+        """Carry out a request in a transaction, after the webhooks that it meets have answered;
+        again where one has not."""
         if (manager := request.write_options.field_manager) and (
             problems := validation_metadata.validate_field_manager(manager)
         ):
@@ -772,19 +781,69 @@ class Client:
         if self._batch is not None:
             return self._write_in_batch(self._batch, request, carry_out)
         context = request.context or self._context
-        run = rehearsal.Rehearsal(self._server.webhooks, context)
+        run = attempts.Attempts(self._server.webhooks, context)
+        request = request._replace(context=run.context())
         try:
+            if self._may_meet_webhooks(request):
+                self._ask_webhooks(request, carry_out, run)
             while True:
                 try:
-                    with self._scope(request._replace(context=run.context())) as scope:
+                    with self._scope(request) as scope:
                         result = carry_out(scope.with_context(run.begin(scope.context)))
                     break
                 except answers.CallsPending as pending:
+                    self._server.may_have_webhooks = True
                     run.call(pending)
         finally:
             run.end()
 
         return self._result(scope.with_context(context), result)
+
+    def _may_meet_webhooks(self, request: Request) -> bool:
+        """Return whether a webhook is recorded that admits objects of the resource of a request, or
+        converts them.
+
+        One that another process has added may not be known yet: a request that meets it ends its
+        transaction, and goes on as the others.
+        """
+        resource, _ = self._resolve(request)
+        if resource.custom:
+            strategy = cast("CustomStrategy", self._server.strategy(resource))
+            if strategy.conversion.get("strategy") == "Webhook":
+                return True
+        if not self._server.may_have_webhooks:
+            return False
+        configurations = view.read_recorded(
+            self._store,
+            lambda state: [
+                obj for name in WEBHOOK_CONFIGURATIONS for _, obj in state.objects(name)
+            ],
+        )
+        self._server.may_have_webhooks = bool(configurations)
+        return any(matching.names_resource(obj, resource) for obj in configurations)
+
+    def _ask_webhooks(
+        self,
+        request: Request,
+        carry_out: Callable[[RequestScope], T],
+        run: attempts.Attempts,
+    ) -> None:
+        """Carry out a request on a copy of what is stored, until the webhooks that it meets have
+        answered: nothing is locked. Whether the request succeeds its transaction decides."""
+        resource, request = self._resolve(request)
+        while True:
+            try:
+                with self._copied() as store, store.transaction() as transaction:
+                    requests = self._requests(
+                        transaction, [], dry_run=_is_dry_run(request), store=store
+                    )
+                    scope = RequestScope(self._server, requests, request, resource)
+                    carry_out(scope.with_context(run.begin(scope.context)))
+                return
+            except answers.CallsPending as pending:
+                run.call(pending)
+            except (errors.Status, StorageError):
+                return
 
     def _write_in_batch(
         self, batch: Batch, request: Request, carry_out: Callable[[RequestScope], T]
@@ -819,16 +878,16 @@ class Client:
         except answers.CallsPending:
             pass
 
-        rehearsed = rehearsal.Rehearsal(self._server.webhooks, context, batch.answers.timed_out)
+        repeated = attempts.Attempts(self._server.webhooks, context, batch.answers.timed_out)
         try:
             while True:
                 try:
-                    return run(rehearsed.begin(rehearsed.context()))
+                    return run(repeated.begin(repeated.context()))
                 except answers.CallsPending as pending:
                     with batch.suspend():
-                        rehearsed.call(pending)
+                        repeated.call(pending)
         finally:
-            rehearsed.end()
+            repeated.end()
 
     def _result(self, scope: RequestScope, result: T) -> T:
         """Return the result of a request that wrote; an object in the request's version, whichever
@@ -1115,19 +1174,28 @@ class Client:
         memory: BatchMemory | None = None,
         *,
         dry_run: bool,
+        store: Store | None = None,
     ) -> RequestTransaction:
-        """Return what requests do in a transaction of storage."""
+        """Return what requests do in a transaction of storage, or of a copy of it."""
         requests = RequestTransaction(
-            self._store, transaction, events, self._implied_objects(), memory, dry_run=dry_run
+            store or self._store,
+            transaction,
+            events,
+            self._implied_objects(),
+            memory,
+            dry_run=dry_run,
         )
         requests.counts = self.ids.seed is not None
         return requests
 
     def _notice_definitions(self, events: Events, first: int) -> None:
-        """Read custom kinds anew after the write of a definition, among the events from the first
-        one on."""
-        if any(events[index].key.resource == CRDS for index in range(first, len(events))):
+        """Read custom kinds and webhooks anew after the write of a definition or configuration,
+        among the events from the first one on."""
+        written = {event.key.resource for event in events[first:]}
+        if CRDS in written:
             self.forget_custom_kinds()
+        if not written.isdisjoint(WEBHOOK_CONFIGURATIONS):
+            self._server.may_have_webhooks = True
 
     def _begin_fresh(self, max_age: float) -> AbstractContextManager[Transaction]:
         """Begin a transaction in which edits of all files are seen from the beginning."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache, cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -129,7 +129,9 @@ class LocalCluster:
         self.ids = Ids(settings.seed, self.clock)
         self.scheme = Scheme(self._custom_resources)
         self._server = Server(self.scheme, self.clock, self._new_strategy, settings)
-        self.client = self._own_client = Client(self.store, self._server, self.ids, worktree)
+        self.client = self._own_client = Client(
+            self.store, self._server, self.ids, self._copied, worktree
+        )
         if worktree is not None:
             self._server.network_refusal = worktree.network_refusal
         self.controller_client = self.client
@@ -195,6 +197,18 @@ class LocalCluster:
         fork.client = fork.controller_client = fork.client.with_context(context)
         fork.keeps_timeline = is_prediction or self.keeps_timeline
         return fork
+
+    @contextmanager
+    def _copied(self) -> Iterator[Store]:
+        """Open a store in memory that goes on from what is stored now, edits of files included."""
+        state = self._newest_state()
+        try:
+            store = self._new_store(state)
+            store.connect(self._now, None, object_indexes)
+            yield store
+        finally:
+            if self.worktree is not None:
+                state.close()
 
     def release(self) -> None:
         """Let go of the files that this fork has opened: neither it nor a fork of it can be read

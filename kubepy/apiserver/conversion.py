@@ -15,8 +15,8 @@ from typing import Any
 
 from kubepy.api import errors
 from kubepy.api.meta import Object, clone
+from kubepy.apiserver.attempts import WebhookCalls
 from kubepy.apiserver.customresources.strategy import CustomStrategy
-from kubepy.apiserver.rehearsal import WebhookCalls
 from kubepy.apiserver.request import RequestContext
 from kubepy.apiserver.validation.fields import Errors, validate_labels
 from kubepy.apiserver.validation.metadata import validate_annotations

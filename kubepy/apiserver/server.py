@@ -23,9 +23,9 @@ from kubepy.storage import Key
 with lazy_imports():
     from kubepy.api import errors
     from kubepy.apiserver import (
+        attempts,  # for requests that write
         authorization,  # for reviews, and for a server that others reach
         conversion,  # for objects in several versions
-        rehearsal,  # for requests that write
     )
 
 if TYPE_CHECKING:
@@ -56,6 +56,8 @@ class Server:
     :param new_strategy: makes the strategy of a resource; it is kept
         until :meth:`forget_strategies`.
     :ivar network_refusal: returns why no webhook may be called, "" where they may.
+    :ivar may_have_webhooks: False after a look at the configurations of webhooks that found none,
+        until there is a sign of one.
     """
 
     def __init__(
@@ -68,7 +70,8 @@ class Server:
         self.settings = settings
         self.scheme = scheme
         self.clock = clock
-        self._webhooks: rehearsal.WebhookCalls | None = None
+        self._webhooks: attempts.WebhookCalls | None = None
+        self.may_have_webhooks = True
         self.silent: Silent = {}  # webhooks that timed out in predictions
         self.network_refusal: Callable[[], str] = nothing_refused
         self._authorizer: authorization.Authorizer | None = None
@@ -169,10 +172,10 @@ class Server:
         return self._authorizer is not None and self._authorizer.mode == authorization.RBAC
 
     @property
-    def webhooks(self) -> rehearsal.WebhookCalls:
+    def webhooks(self) -> attempts.WebhookCalls:
         """The calls of webhooks by this server."""
         if self._webhooks is None:
-            self._webhooks = rehearsal.WebhookCalls(
+            self._webhooks = attempts.WebhookCalls(
                 self.settings.webhooks, self.silent, self.network_refusal
             )
         return self._webhooks

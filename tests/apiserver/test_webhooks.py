@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from kubepy.apiserver.client import Client
 from kubepy.apiserver.request import MERGE_PATCH, CreateOptions, DeleteOptions, Patch
 from kubepy.controlplane.open import make_cluster, open_cluster
 from kubepy.storage import LockTimeoutError
+from kubepy.storage.store import Transaction
 from tests.apiserver.webhook_server import CA_BUNDLE, Hook, configuration, json_patch, rule, serving
 from tests.stores import disagreements
 
@@ -511,6 +512,32 @@ def test_batch_that_cannot_go_on_after_a_webhook_ends_with_the_error(
     assert client.get("secrets", "before", namespace="default")
     with pytest.raises(Status):
         client.get("configmaps", "c", namespace="default")
+
+
+def test_nothing_is_locked_before_all_webhooks_have_answered(
+    client: Client, hook: Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutating(client)
+    validating(client)
+    answered = []
+    begin = client._store.transaction
+
+    def transaction() -> AbstractContextManager[Transaction]:
+        answered.append(len(hook.reviews))
+        return begin()
+
+    monkeypatch.setattr(client._store, "transaction", transaction)
+    create(client)
+    assert answered == [2]
+
+
+def test_request_that_no_webhook_is_about_is_carried_out_once(
+    client: Client, hook: Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    validating(client)
+    monkeypatch.setattr(client, "_copied", None)
+    client.create("secrets", {"metadata": {"name": "s"}}, namespace="default")
+    assert not hook.reviews
 
 
 def test_object_that_changes_meanwhile_is_reviewed_again(

@@ -68,6 +68,21 @@ def rule_matches(rule: Object, attributes: Attributes, resource: Resource) -> bo
     )
 
 
+def names_resource(configuration: Object, resource: Resource) -> bool:
+    """Return whether a webhook of a configuration may be called for objects of a resource, or for
+    its subresources, in whichever version."""
+    if resource.key in EXEMPT:
+        return False
+    for webhook in configuration.get("webhooks") or ():
+        for rule in webhook.get("rules") or ():
+            plurals = [name.partition("/")[0] for name in rule.get("resources") or ()]
+            if _is_among(resource.group, rule.get("apiGroups")) and _is_among(
+                resource.plural, plurals
+            ):
+                return True
+    return False
+
+
 def _is_among(value: str, allowed: Iterable[str] | None) -> bool:
     allowed = allowed or ()
     return "*" in allowed or value in allowed

@@ -1,12 +1,13 @@
-"""Webhooks that a request meets, and how it goes on with their answers.
+"""The attempts at a request that meets webhooks, and their calls.
 
-A request holds the lock of the folder while it runs, and a webhook may take its time, or run
-``kubepy`` itself. So a request that meets a webhook is undone, the webhook is called while nothing
-is locked, and the request runs again with the answer, until it has all of them: a *rehearsal*. Its
-ids and its time stay the same from run to run, and so do the calls, unless another program has
-changed the object meanwhile. A request in a batch (the controllers') writes nothing before its
-webhooks have answered; what the batch has written before is committed, so that there nothing is
-locked either while they are called.
+A request holds the lock of the folder in its transaction, and a webhook may take its time, or run
+``kubepy`` itself. So an attempt that meets a webhook that has not answered ends, the webhook is
+called while nothing is locked, and another attempt is made with the answer. The first ones are made
+on a copy of what is stored, without a lock, as far as it is known that there are webhooks; then one
+in the transaction. Ids and time stay the same from attempt to attempt, and so do the calls, unless
+another program has changed the object meanwhile. A request in a batch (the controllers') writes
+nothing before its webhooks have answered; what the batch has written before is committed, so that
+there nothing is locked either while they are called.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ if TYPE_CHECKING:
 with lazy_imports():  # HTTP and TLS are loaded for the first call
     from kubepy.apiserver import webhookclient
 
-MAX_RUNS = 200  # of one request: each calls the webhooks that the one before has met
+MAX_ATTEMPTS = 200  # at one request: after each the webhooks that it has met are called
 
 
 class RecordedIds(Ids):
-    """Ids that repeat from run to run of a rehearsal: the first draw for a subject counts."""
+    """Ids that repeat from attempt to attempt: the first draw for a subject counts."""
 
     def __init__(self, ids: Ids) -> None:
         super().__init__(ids.seed)
@@ -70,7 +71,7 @@ class WebhookCalls:
         self._refusal = refusal
 
     def answers(self, calls: Sequence[WebhookCall], context: RequestContext) -> list[Answer]:
-        """Return the answers to the calls of a request. Raises CallsPending in a rehearsal that
+        """Return the answers to the calls of a request. Raises CallsPending in an attempt that
         does not have all of them yet."""
         if context.answers is None:
             return self.send(calls, context)
@@ -95,10 +96,10 @@ class WebhookCalls:
         return [answers[call] for call in calls]
 
 
-class Rehearsal:
-    """Runs a request again and again until all webhooks that it meets have answered.
+class Attempts:
+    """The attempts at one request, until all webhooks that it meets have answered.
 
-    Ids and time repeat from run to run. The warnings of the last run are given in the end.
+    Ids and time repeat from one to the next. The warnings of the last one are given in the end.
 
     :param context: that of the request.
     :param timed_out: endpoints that are not tried again, with their answers.
@@ -113,26 +114,26 @@ class Rehearsal:
         self._ids = RecordedIds(context.ids)
         self._clock: Clock | None = None
         self._warnings: list[str] = []
-        self._runs = 0
+        self._number = 0
 
     def context(self) -> RequestContext:
-        """Return the context of the next run, before its transaction."""
+        """Return the context of the next attempt, before its transaction."""
         return self._context._replace(
             warn=self._warnings.append, ids=self._ids, answers=self._answers
         )
 
     def begin(self, context: RequestContext) -> RequestContext:
-        """Return the context of a run inside its transaction: time stands still from the first one
-        on."""
+        """Return the context of an attempt inside its transaction: time stands still from the
+        first one on."""
         if self._clock is None:
             self._clock = Clock(self._context.clock.now())
-        self._runs += 1
+        self._number += 1
         return context._replace(clock=self._clock)
 
     def call(self, pending: CallsPending) -> None:
-        """Call the webhooks that a run was waiting for, outside its transaction. Raises Conflict
-        after many runs, and WouldWait."""
-        if self._runs > MAX_RUNS:
+        """Call the webhooks that an attempt was waiting for, outside its transaction. Raises
+        Conflict after many attempts, and WouldWait."""
+        if self._number > MAX_ATTEMPTS:
             raise errors.Conflict(
                 "Operation cannot be fulfilled: the object keeps changing while webhooks are called"
             )
@@ -141,6 +142,6 @@ class Rehearsal:
         self._warnings.clear()
 
     def end(self) -> None:
-        """Give the warnings of the last run, each once, as a server sends them."""
+        """Give the warnings of the last attempt, each once, as a server sends them."""
         for warning in dict.fromkeys(self._warnings):
             self._context.warn(warning)

@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+from kubepy.storage.etcd.errors import AddressError
+
+SCHEMES = ("etcd://", "etcds://")
+DEFAULT_PORT = 2379
+DEFAULT_TIMEOUT = 5.0
+_OPTIONS = ("values", "ca", "cert", "key", "server-name", "user", "password", "timeout")
+_VALUES = ("json", "protobuf")
+_ENVIRONMENT = "KUBEPY_ETCD_"  # and the name of the option
+_UNITS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|)")
+_RESERVED_PREFIXES = ("registry", "kubepy")  # what comes after the prefix
 
 
 class Address(NamedTuple):
@@ -26,15 +41,162 @@ class Address(NamedTuple):
     user: str = ""
     password: str = ""
     values: str = "json"
-    timeout: float = 5.0
+    timeout: float = DEFAULT_TIMEOUT
 
     def __str__(self) -> str:
         """Return the address as it may be shown: without the password."""
-        raise NotImplementedError
+        scheme = "etcds://" if self.tls else "etcd://"
+        user = f"{quote(self.user, safe='')}@" if self.user else ""
+        options = [
+            f"{name}={quote(value, safe='/')}"
+            for name, value in (
+                ("ca", self.ca),
+                ("cert", self.cert),
+                ("key", self.key),
+                ("server-name", self.server_name),
+                ("timeout", "" if self.timeout == DEFAULT_TIMEOUT else f"{self.timeout:g}"),
+                ("values", "" if self.values == _VALUES[0] else self.values),
+            )
+            if value
+        ]
+        query = f"?{'&'.join(options)}" if options else ""
+        return f"{scheme}{user}{self.shown_endpoints}{quote(self.prefix)}{query}"
+
+    def __repr__(self) -> str:
+        return f"<Address {self}>"
+
+    @property
+    def shown_endpoints(self) -> str:
+        """The endpoints as an error names them: ``10.0.0.1:2379,[::1]:2379``."""
+        return ",".join(shown_endpoint(host, port) for host, port in self.endpoints)
+
+
+def shown_endpoint(host: str, port: int) -> str:
+    """Return host and port as a URL has them."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def is_address(text: str) -> bool:
+    """Tell whether a state is in etcd."""
+    return text.startswith(SCHEMES)
 
 
 def parse_address(text: str, environ: Mapping[str, str] | None = None) -> Address:
-    """Read an address; what it leaves out of user and password is taken from the environment
-    (``KUBEPY_ETCD_USER``, ``KUBEPY_ETCD_PASSWORD``). Raises AddressError in one line that names the
-    option and its value."""
-    raise NotImplementedError
+    """Read an address. Certificates, user and password that it does not give are taken from the
+    environment: ``KUBEPY_ETCD_CA``, ``_CERT``, ``_KEY``, ``_USER``, ``_PASSWORD``.
+
+    Raises AddressError in one line that names the option and its value.
+    """
+    scheme, _, rest = text.partition("://")
+    location, has_query, query = rest.partition("?")
+    authority, _, path = location.partition("/")
+    user_info, at, hosts = authority.rpartition("@")
+    shown = f"{scheme}://{hosts}{'/' if path else ''}{path}"  # no password is in it
+    if f"{scheme}://" not in SCHEMES:
+        raise AddressError(f"{shown}: an address of etcd begins with etcd:// or etcds://")
+
+    options = _options_of(query, shown) if has_query else {}
+    if at:
+        name, has_password, password = user_info.partition(":")
+        options["user"] = unquote(name)
+        if has_password:
+            options["password"] = unquote(password)
+    is_tls = scheme == "etcds" or "ca" in options or "cert" in options
+    _add_environment(options, os.environ if environ is None else environ, is_tls=is_tls)
+    _check_together(options, shown)
+
+    return Address(
+        endpoints=tuple(_endpoint(part, shown) for part in hosts.split(",")),
+        prefix=_prefix(unquote(path), shown),
+        tls=is_tls,
+        ca=options.get("ca", ""),
+        cert=options.get("cert", ""),
+        key=options.get("key", ""),
+        server_name=options.get("server-name", ""),
+        user=options.get("user", ""),
+        password=options.get("password", ""),
+        values=_values(options.get("values", _VALUES[0]), shown),
+        timeout=_seconds(options["timeout"], shown) if "timeout" in options else DEFAULT_TIMEOUT,
+    )
+
+
+def _options_of(query: str, shown: str) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for part in query.split("&"):
+        name, equals, value = part.partition("=")
+        name = unquote(name)
+        if name not in _OPTIONS:
+            raise AddressError(
+                f'{shown}: there is no option "{name}": the options are {", ".join(_OPTIONS)}'
+            )
+        if not equals or not value:
+            raise AddressError(f'{shown}: the option "{name}" has no value')
+        if name in options:
+            raise AddressError(f'{shown}: the option "{name}" is there twice')
+        options[name] = unquote(value)
+    return options
+
+
+def _add_environment(options: dict[str, str], environ: Mapping[str, str], *, is_tls: bool) -> None:
+    """Add what the environment has. A certificate of the address is not joined with a key of the
+    environment, nor a user with another one's password."""
+    groups: list[tuple[str, ...]] = [("user", "password")]
+    if is_tls:
+        groups += [("cert", "key"), ("ca",)]
+    for group in groups:
+        names = [name for name in group if f"{_ENVIRONMENT}{name.upper()}" in environ]
+        for name in names:
+            value = environ[f"{_ENVIRONMENT}{name.upper()}"]
+            is_secret_alone = name in ("password", "key") and name not in options
+            if value and (group[0] not in options or is_secret_alone):
+                options[name] = value
+
+
+def _check_together(options: Mapping[str, str], shown: str) -> None:
+    if "key" in options and "cert" not in options:
+        raise AddressError(f"{shown}: key={options['key']} needs cert=FILE")
+    if "password" in options and "user" not in options:
+        raise AddressError(f"{shown}: a password needs user=NAME")
+    if "user" in options and "password" not in options:
+        raise AddressError(
+            f"{shown}: user={options['user']} needs a password: set {_ENVIRONMENT}PASSWORD"
+        )
+
+
+def _endpoint(text: str, shown: str) -> tuple[str, int]:
+    match = re.fullmatch(r"(?:\[([^\[\]]+)\]|([^:\[\]\s]+))(?::(\d+))?", text)
+    if match is None:
+        raise AddressError(f'{shown}: "{text}" is no HOST:PORT (an IPv6 address: [ADDRESS]:PORT)')
+    port = int(match[3] or DEFAULT_PORT)
+    if not 0 < port < 1 << 16:
+        raise AddressError(f'{shown}: "{text}": {port} is no port')
+    return match[1] or match[2], port
+
+
+def _prefix(path: str, shown: str) -> str:
+    path = path.rstrip("/")
+    if not path:
+        return ""
+    names = path.split("/")
+    if "" in names or not path.isprintable():
+        raise AddressError(f'{shown}: "/{path}" is no prefix of keys')
+    if names[0] in _RESERVED_PREFIXES:
+        raise AddressError(
+            f'{shown}: the prefix begins with "/{names[0]}", which kubepy adds by itself: '
+            "leave it out"
+        )
+    return f"/{path}"
+
+
+def _values(text: str, shown: str) -> str:
+    if text not in _VALUES:
+        raise AddressError(f"{shown}: values={text}: json or protobuf")
+    return text
+
+
+def _seconds(text: str, shown: str) -> float:
+    match = _DURATION.fullmatch(text)
+    seconds = float(match[1]) * _UNITS[match[2]] if match else 0.0
+    if seconds <= 0:
+        raise AddressError(f"{shown}: timeout={text}: seconds, as 5, 2.5s or 500ms")
+    return seconds

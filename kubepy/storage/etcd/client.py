@@ -8,155 +8,74 @@ the next endpoint by themselves; a write whose answer is lost is an UncertainErr
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-if TYPE_CHECKING:
-    from kubepy.storage.etcd.address import Address
+from kubepy.storage.etcd import messages
+from kubepy.storage.etcd.address import Address
+from kubepy.storage.etcd.errors import LeaseLostError
+from kubepy.storage.etcd.messages import (
+    Compare,
+    Delete,
+    DeleteResult,
+    Event,
+    Get,
+    KeyValue,
+    LeaseState,
+    Operation,
+    OperationResult,
+    Put,
+    PutResult,
+    RangeResult,
+    Status,
+    TxnResult,
+    WatchBatch,
+)
+from kubepy.storage.etcd.session import Call, Session
+from kubepy.storage.etcd.watch import Watch, WatchedRange
+from kubepy.storage.etcd.wire import number_field
+
+__all__ = [
+    "Client",
+    "Compare",
+    "Delete",
+    "DeleteResult",
+    "Event",
+    "Get",
+    "KeyValue",
+    "LeaseState",
+    "Operation",
+    "OperationResult",
+    "Pending",
+    "Put",
+    "PutResult",
+    "RangeResult",
+    "Status",
+    "TxnResult",
+    "Watch",
+    "WatchBatch",
+    "prefix_end",
+]
 
 PAGE = 500
+_RANGE = "/etcdserverpb.KV/Range"
+_TXN = "/etcdserverpb.KV/Txn"
+_COMPACT = "/etcdserverpb.KV/Compact"
+_GRANT = "/etcdserverpb.Lease/LeaseGrant"
+_REVOKE = "/etcdserverpb.Lease/LeaseRevoke"
+_KEEP_ALIVE = "/etcdserverpb.Lease/LeaseKeepAlive"
+_TIME_TO_LIVE = "/etcdserverpb.Lease/LeaseTimeToLive"
+_STATUS = "/etcdserverpb.Maintenance/Status"
 
 
-class KeyValue(NamedTuple):
-    """A key and what etcd knows of it. ``lease`` is 0 for none."""
-
-    key: bytes
-    value: bytes
-    create_revision: int
-    mod_revision: int
-    version: int
-    lease: int
-
-
-class RangeResult(NamedTuple):
-    """What a range has found. ``revision``: of the store when it was read. ``count``: of all keys
-    of the range, also of those past the limit; ``more``: there are some."""
-
-    revision: int
-    kvs: list[KeyValue]
-    count: int
-    more: bool
-
-
-class Compare(NamedTuple):
-    """A condition: a key's target is as the value says. ``mod_revision`` 0 is: no such key."""
-
-    key: bytes
-    value: int | bytes
-    target: str = "mod_revision"  # create_revision, mod_revision, version, lease, value
-    result: str = "="  # = != < >
-
-
-class Put(NamedTuple):
-    key: bytes
-    value: bytes
-    lease: int = 0
-    prev_kv: bool = False
-
-
-class Delete(NamedTuple):
-    """Removal of a key, or with ``end`` of all from ``key`` up to it."""
-
-    key: bytes
-    end: bytes = b""
-    prev_kv: bool = False
-
-
-class Get(NamedTuple):
-    """Reading of a key, or with ``end`` of all from ``key`` up to it."""
-
-    key: bytes
-    end: bytes = b""
-    revision: int = 0
-    limit: int = 0
-    keys_only: bool = False
-    count_only: bool = False
-
-
-class PutResult(NamedTuple):
-    prev_kv: KeyValue | None
-
-
-class DeleteResult(NamedTuple):
-    deleted: int
-    prev_kvs: list[KeyValue]
-
-
-Operation = Put | Delete | Get
-OperationResult = PutResult | DeleteResult | RangeResult
-
-
-class TxnResult(NamedTuple):
-    """``revision``: of the store after the transaction: the mod_revision of all that it has
-    written, if it has written anything."""
-
-    revision: int
-    succeeded: bool
-    responses: list[OperationResult]
-
-
-class Event(NamedTuple):
-    """``kv`` of a deletion has only key and mod_revision."""
-
-    is_delete: bool
-    kv: KeyValue
-    prev_kv: KeyValue | None
-
-
-class WatchBatch(NamedTuple):
-    """Events in the order of their revisions; all those of one revision are in one batch, unless
-    ``is_fragment``: then its last revision goes on in the next batch. A batch without events tells
-    that everything up to ``revision`` has been delivered."""
-
-    revision: int
-    events: list[Event]
-    is_fragment: bool
-
-
-class LeaseState(NamedTuple):
-    """``ttl``: seconds that are left, -1 for a lease that is over."""
-
-    id: int
-    ttl: int
-    granted_ttl: int
-
-
-class Status(NamedTuple):
-    """``version``: of the server, "3.4.23"; ``size``: of its database in bytes."""
-
-    version: str
-    size: int
-    leader: int
-    revision: int
-    member: int
-
-
-class Pending(Protocol):
+class Pending:
     """A transaction that is under way."""
 
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
     def result(self, timeout: float | None = None) -> TxnResult:
-        """Wait for the answer. Raises as :meth:`Client.txn` does."""
-
-
-class Watch(Protocol):
-    """Events of a range, from a revision on.
-
-    A connection that ends is made anew, and the watch goes on after the last event that it has
-    given: nothing is lost or given twice. Raises, for good: EtcdCompactedError; UnreachableError
-    when no endpoint answers for as long as the client's timeout.
-    """
-
-    def next_batch(self, timeout: float | None = None) -> WatchBatch | None:
-        """Wait for the next batch; return None when the time is over or the watch was closed."""
-
-    def __iter__(self) -> Iterator[WatchBatch]:
-        """Give the batches until the watch is closed."""
-
-    def close(self) -> None:
-        """End the watch, from any thread: who waits for its next batch gets None."""
-
-    @property
-    def is_closed(self) -> bool:
-        """Tell whether the watch was closed."""
+        """Wait for the answer. Raises TimeoutError when it has not come in time, which may be
+        shorter than the client's: then one can wait again. Else as :meth:`Client.txn`."""
+        return messages.read_txn(self._call.result(timeout))
 
 
 def prefix_end(prefix: bytes) -> bytes:
@@ -174,11 +93,12 @@ class Client:
     """
 
     def __init__(self, address: Address, timeout: float | None = None) -> None:
-        raise NotImplementedError
+        self._session = Session(address, address.timeout if timeout is None else timeout)
 
     def get(self, key: bytes, revision: int = 0) -> tuple[KeyValue | None, int]:
         """Return a key as it is, or was at a revision, and the revision of the store."""
-        raise NotImplementedError
+        result = self._range(Get(key, revision=revision))
+        return (result.kvs[0] if result.kvs else None), result.revision
 
     def range(
         self,
@@ -192,7 +112,11 @@ class Client:
     ) -> RangeResult:
         """Return the keys from ``start`` up to ``end``, without it, in their order, in one answer.
         For a prefix ``end`` is :func:`prefix_end`; ``b"\\0"`` is the end of all keys."""
-        raise NotImplementedError
+        return self._range(Get(start, end, revision, limit, keys_only, count_only))
+
+    def _range(self, get: Get) -> RangeResult:
+        request = messages.range_request(get)
+        return self._session.ask(_RANGE, request, messages.read_range, is_read=True)
 
     def pages(
         self,
@@ -205,7 +129,13 @@ class Client:
     ) -> Iterator[RangeResult]:
         """Give the keys of a range in pages, all as they were at one revision: the given one, or
         the newest at the first page. ``revision`` of each page is that one."""
-        raise NotImplementedError
+        while True:
+            result = self._range(Get(start, end, revision, page, keys_only))
+            revision = revision or result.revision
+            yield result._replace(revision=revision)
+            if not result.more:
+                return
+            start = result.kvs[-1].key + b"\0"
 
     def txn(
         self,
@@ -217,7 +147,8 @@ class Client:
 
         Raises UnreachableError: nothing was done; UncertainError: not known.
         """
-        raise NotImplementedError
+        request = messages.txn_request(compares, success, failure)
+        return self._session.ask(_TXN, request, messages.read_txn, is_read=False)
 
     def submit(
         self,
@@ -227,7 +158,10 @@ class Client:
     ) -> Pending:
         """Send a transaction without waiting for its answer. etcd does not promise to do those
         that are under way in the order in which they were sent."""
-        raise NotImplementedError
+        request = messages.txn_request(compares, success, failure)
+        call = Call(self._session, _TXN, request, is_read=False)
+        call.send()
+        return Pending(call)
 
     def watch(
         self,
@@ -243,32 +177,39 @@ class Client:
         :param progress: let etcd tell now and then how far it is, where nothing happens (every 10
             minutes, unless the server is set otherwise).
         """
-        raise NotImplementedError
+        watched = WatchedRange(start, end, prev_kv, progress)
+        return Watch(self._session, watched, start_revision)
 
     def grant_lease(self, ttl: int, lease_id: int = 0) -> int:
         """Make a lease of so many seconds; return its id."""
-        raise NotImplementedError
+        request = messages.lease_request(lease_id, ttl)
+        return self._session.ask(_GRANT, request, messages.read_lease, is_read=False).id
 
     def revoke_lease(self, lease_id: int) -> None:
         """End a lease: its keys are gone. Raises LeaseLostError."""
-        raise NotImplementedError
+        self._session.ask(_REVOKE, messages.lease_request(lease_id), bytes, is_read=False)
 
     def keep_alive(self, lease_id: int) -> int:
         """Begin the time of a lease anew; return its seconds. Raises LeaseLostError."""
-        raise NotImplementedError
+        request = messages.lease_request(lease_id)
+        lease = self._session.ask(_KEEP_ALIVE, request, messages.read_lease, is_read=True)
+        if lease.ttl <= 0:
+            raise LeaseLostError(f"the lease {lease_id:x} is over", 5)
+        return lease.ttl
 
     def lease_state(self, lease_id: int) -> LeaseState:
         """Return how much time a lease has left."""
-        raise NotImplementedError
+        request = messages.lease_request(lease_id)
+        return self._session.ask(_TIME_TO_LIVE, request, messages.read_lease, is_read=True)
 
     def compact(self, revision: int) -> None:
         """Forget what was before a revision."""
-        raise NotImplementedError
+        self._session.ask(_COMPACT, number_field(1, revision), bytes, is_read=False)
 
     def status(self) -> Status:
         """Return what the connected server says of itself."""
-        raise NotImplementedError
+        return self._session.ask(_STATUS, b"", messages.read_status, is_read=True)
 
     def close(self) -> None:
         """End all watches and the connection. Requests that are under way raise."""
-        raise NotImplementedError
+        self._session.close()

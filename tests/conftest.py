@@ -11,7 +11,10 @@ import pytest
 from hypothesis import is_hypothesis_test, settings
 
 from kubepy.storage import frozen
+from tests.etcd import etcd_address, etcd_server, own_etcd
 from tests.forkserver import ForkServer
+
+__all__ = ["etcd_address", "etcd_server", "own_etcd"]  # fixtures
 
 # A change of an object that came out of a store raises TypeError, as under PYTHONDEVMODE=1.
 frozen.is_on = True

@@ -71,11 +71,14 @@ class Pending:
 
     def __init__(self, call: Call) -> None:
         self._call = call
+        self._answer: TxnResult | None = None
 
     def result(self, timeout: float | None = None) -> TxnResult:
         """Wait for the answer. Raises TimeoutError when it has not come in time, which may be
         shorter than the client's: then one can wait again. Else as :meth:`Client.txn`."""
-        return messages.read_txn(self._call.result(timeout))
+        if self._answer is None:
+            self._answer = messages.read_txn(self._call.result(timeout))
+        return self._answer
 
 
 def prefix_end(prefix: bytes) -> bytes:

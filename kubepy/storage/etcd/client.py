@@ -28,6 +28,7 @@ from kubepy.storage.etcd.messages import (
     Status,
     TxnResult,
     WatchBatch,
+    prefix_end,
 )
 from kubepy.storage.etcd.session import Call, Session
 from kubepy.storage.etcd.watch import Watch, WatchedRange
@@ -79,12 +80,6 @@ class Pending:
         if self._answer is None:
             self._answer = messages.read_txn(self._call.result(timeout))
         return self._answer
-
-
-def prefix_end(prefix: bytes) -> bytes:
-    """Return the first key after all that begin with a prefix."""
-    stem = prefix.rstrip(b"\xff")
-    return stem[:-1] + bytes((stem[-1] + 1,)) if stem else b"\0"
 
 
 class Client:

@@ -148,6 +148,12 @@ class Status(NamedTuple):
     member: int
 
 
+def prefix_end(prefix: bytes) -> bytes:
+    """Return the first key after all that begin with a prefix."""
+    stem = prefix.rstrip(b"\xff")
+    return stem[:-1] + bytes((stem[-1] + 1,)) if stem else b"\0"
+
+
 # --- requests -------------------------------------------------------------------------------------
 
 _RESULTS = {"=": 0, ">": 1, "<": 2, "!=": 3}

@@ -31,6 +31,7 @@ ELSEWHERE = {
     "meta/v1": "apimachinery/pkg/apis/meta/v1",
     "meta/v1beta1": "apimachinery/pkg/apis/meta/v1beta1",
     "apiextensions/v1": "apiextensions-apiserver/pkg/apis/apiextensions/v1",
+    "apiextensions/v1beta1": "apiextensions-apiserver/pkg/apis/apiextensions/v1beta1",
     "apiregistration/v1": "kube-aggregator/pkg/apis/apiregistration/v1",
     "metrics/v1beta1": "metrics/pkg/apis/metrics/v1beta1",
 }

@@ -54,10 +54,17 @@ class ProtobufError(ValueError):
         self.subject = subject
 
 
-def decode(data: bytes, api_version: str = "", kind: str = "") -> Object:
+def decode(
+    data: bytes,
+    api_version: str = "",
+    kind: str = "",
+    fields_version: Callable[[str, str], str] | None = None,
+) -> Object:
     """Decode a whole body into what the JSON of the same object would be after decoding.
 
     :param api_version: with ``kind`` what the request is about: taken where the body does not say.
+    :param fields_version: returns for an apiVersion and a kind the apiVersion whose fields the
+        object has, where there are no tables of its own.
 
     Raises ProtobufError.
     """
@@ -68,19 +75,25 @@ def decode(data: bytes, api_version: str = "", kind: str = "") -> Object:
         meta = {"apiVersion": meta["apiVersion"] or api_version, "kind": meta["kind"] or kind}
         if meta["kind"]:
             subject = f"{meta['kind']} in version {quote(meta['apiVersion'].rpartition('/')[2])}"
-        return meta | _read_object(meta, unknown["raw"])
+        fields_meta = meta
+        if fields_version is not None:
+            fields_meta = meta | {"apiVersion": fields_version(meta["apiVersion"], meta["kind"])}
+        return meta | _read_object(fields_meta, unknown["raw"])
     except DecodeError as error:
         raise ProtobufError(str(error), subject) from None
 
 
-def encode(obj: Object) -> bytes:
+def encode(obj: Object, written_version: str = "") -> bytes:
     """Encode an object, a list, a Status … as a whole body. Raises NotAcceptable for kinds without
-    protobuf."""
+    protobuf.
+
+    :param written_version: the apiVersion that the body says, in place of the object's.
+    """
     api_version = obj.get("apiVersion", "")
     kind = obj.get("kind", "")
     return MAGIC + _message("runtime.Unknown").write(
         {
-            "typeMeta": {"apiVersion": api_version, "kind": kind},
+            "typeMeta": {"apiVersion": written_version or api_version, "kind": kind},
             "raw": _message_of(api_version, kind).write(obj),
         }
     )
@@ -703,17 +716,26 @@ _SPECIAL = {
     ),
     "runtime.RawExtension": _JSON,
     "meta/v1.FieldsV1": _JSON,
-    "apiextensions/v1.JSON": _JSON,
-    "apiextensions/v1.JSONSchemaPropsOrBool": _Special(
-        (), lambda message: message.get("Schema", message.get("Allows", False)), _schema_or_other_to
-    ),
-    "apiextensions/v1.JSONSchemaPropsOrArray": _Special(
-        (), lambda message: message.get("JSONSchemas") or message.get("Schema"), _schema_or_other_to
-    ),
-    "apiextensions/v1.JSONSchemaPropsOrStringArray": _Special(
-        (), lambda message: message.get("Property") or message.get("Schema"), _schema_or_other_to
-    ),
 }
+for _package in ("apiextensions/v1", "apiextensions/v1beta1"):
+    _SPECIAL |= {
+        f"{_package}.JSON": _JSON,
+        f"{_package}.JSONSchemaPropsOrBool": _Special(
+            (),
+            lambda message: message.get("Schema", message.get("Allows", False)),
+            _schema_or_other_to,
+        ),
+        f"{_package}.JSONSchemaPropsOrArray": _Special(
+            (),
+            lambda message: message.get("JSONSchemas") or message.get("Schema"),
+            _schema_or_other_to,
+        ),
+        f"{_package}.JSONSchemaPropsOrStringArray": _Special(
+            (),
+            lambda message: message.get("Property") or message.get("Schema"),
+            _schema_or_other_to,
+        ),
+    }
 _ENVELOPE = {
     "runtime.TypeMeta": (
         _field("APIVersion", "apiVersion", "string", 1),

@@ -289,17 +289,20 @@ SCALARS = {
     "meta/v1.Duration": st.sampled_from(["30s", "1m0.5s", "0s"]),
     "meta/v1.FieldsV1": st.just({"f:spec": {".": {}}}),
     "runtime.RawExtension": st.just({"kind": "A", "n": [1, None]}),
-    "apiextensions/v1.JSON": st.sampled_from([1, "a", {"a": [1.5]}, False]),
     "resource.Quantity": st.sampled_from(["1", "100m", "1536Mi", "0"]),
     "intstr.IntOrString": st.integers(-(2**31), 2**31 - 1) | TEXTS,
-    "apiextensions/v1.JSONSchemaPropsOrBool": st.booleans() | st.just({"type": "string"}),
-    "apiextensions/v1.JSONSchemaPropsOrArray": st.sampled_from(
-        [{"type": "string"}, [{"type": "string"}, {}]]
-    ),
-    "apiextensions/v1.JSONSchemaPropsOrStringArray": st.sampled_from(
-        [{"type": "string"}, ["a", "b"]]
-    ),
 }
+for package in ("apiextensions/v1", "apiextensions/v1beta1"):
+    SCALARS |= {
+        f"{package}.JSON": st.sampled_from([1, "a", {"a": [1.5]}, False]),
+        f"{package}.JSONSchemaPropsOrBool": st.booleans() | st.just({"type": "string"}),
+        f"{package}.JSONSchemaPropsOrArray": st.sampled_from(
+            [{"type": "string"}, [{"type": "string"}, {}]]
+        ),
+        f"{package}.JSONSchemaPropsOrStringArray": st.sampled_from(
+            [{"type": "string"}, ["a", "b"]]
+        ),
+    }
 
 
 def values(type_name: str, depth: int) -> st.SearchStrategy[Any]:

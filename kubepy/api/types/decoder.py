@@ -153,11 +153,14 @@ def _schema_or_bool(value: Any, where: Where, state: list[str]) -> Any:
     return decoder("apiextensions/v1.JSONSchemaProps")(value, where, [])
 
 
-_TYPES = SPECIAL | {
-    "apiextensions/v1.JSONSchemaPropsOrBool": _schema_or_bool,
-    "apiextensions/v1.JSONSchemaPropsOrArray": _schema_or_other,
-    "apiextensions/v1.JSONSchemaPropsOrStringArray": _schema_or_other,
-}
+# The schemas of both versions are the same.
+_TYPES = dict(SPECIAL)
+for _package in ("apiextensions/v1", "apiextensions/v1beta1"):
+    _TYPES |= {
+        f"{_package}.JSONSchemaPropsOrBool": _schema_or_bool,
+        f"{_package}.JSONSchemaPropsOrArray": _schema_or_other,
+        f"{_package}.JSONSchemaPropsOrStringArray": _schema_or_other,
+    }
 
 
 def _pointer(type_name: str) -> Decoder:

@@ -153,6 +153,7 @@ SPECIAL: dict[str, Callable[[Any, Where, list[str]], Any]] = {
     "meta/v1.FieldsV1": _free_form,
     "runtime.RawExtension": _free_form,
     "apiextensions/v1.JSON": _free_form,
+    "apiextensions/v1beta1.JSON": _free_form,
 }
 
 

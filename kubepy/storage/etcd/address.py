@@ -138,18 +138,23 @@ def _options_of(query: str, shown: str) -> dict[str, str]:
 
 
 def _add_environment(options: dict[str, str], environ: Mapping[str, str], *, is_tls: bool) -> None:
-    """Add what the environment has. A certificate of the address is not joined with a key of the
-    environment, nor a user with another one's password."""
-    groups: list[tuple[str, ...]] = [("user", "password")]
+    """Add what the environment has. A password belongs to any user, a key only to its own
+    certificate."""
+
+    def add(name: str) -> None:
+        value = environ.get(f"{_ENVIRONMENT}{name.upper()}")
+        if value:
+            options.setdefault(name, value)
+
+    if "password" not in options:
+        add("user")
+    if "user" in options:
+        add("password")
     if is_tls:
-        groups += [("cert", "key"), ("ca",)]
-    for group in groups:
-        names = [name for name in group if f"{_ENVIRONMENT}{name.upper()}" in environ]
-        for name in names:
-            value = environ[f"{_ENVIRONMENT}{name.upper()}"]
-            is_secret_alone = name in ("password", "key") and name not in options
-            if value and (group[0] not in options or is_secret_alone):
-                options[name] = value
+        add("ca")
+        if "cert" not in options:
+            add("cert")
+            add("key")
 
 
 def _check_together(options: Mapping[str, str], shown: str) -> None:

@@ -125,7 +125,9 @@ def tls_context(address: Address) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=address.ca or None)
         context.set_alpn_protocols(["h2"])
         if address.cert:
-            option = f"cert={address.cert}, key={address.key}"
+            option = f"cert={address.cert}"
+            if address.key:
+                option += f", key={address.key}"
             context.load_cert_chain(address.cert, address.key or None)
     except OSError as error:  # ssl.SSLError is one
         from kubepy.storage.etcd.http2 import reason_of

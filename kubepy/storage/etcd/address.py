@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
-from urllib.parse import quote, unquote
 
 from kubepy.storage.etcd.errors import AddressError
 
@@ -17,7 +16,7 @@ _OPTIONS = ("values", "ca", "cert", "key", "server-name", "user", "password", "t
 _VALUES = ("json", "protobuf")
 _ENVIRONMENT = "KUBEPY_ETCD_"  # and the name of the option
 _UNITS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|)")
+_DURATION = r"(\d+(?:\.\d+)?)(ms|s|m|)"
 _RESERVED_PREFIXES = ("registry", "kubepy")  # what comes after the prefix
 
 
@@ -46,9 +45,9 @@ class Address(NamedTuple):
     def __str__(self) -> str:
         """Return the address as it may be shown: without the password."""
         scheme = "etcds://" if self.tls else "etcd://"
-        user = f"{quote(self.user, safe='')}@" if self.user else ""
+        user = f"{_quoted(self.user)}@" if self.user else ""
         options = [
-            f"{name}={quote(value, safe='/')}"
+            f"{name}={_quoted(value)}"
             for name, value in (
                 ("ca", self.ca),
                 ("cert", self.cert),
@@ -60,7 +59,7 @@ class Address(NamedTuple):
             if value
         ]
         query = f"?{'&'.join(options)}" if options else ""
-        return f"{scheme}{user}{self.shown_endpoints}{quote(self.prefix)}{query}"
+        return f"{scheme}{user}{self.shown_endpoints}{_quoted(self.prefix)}{query}"
 
     def __repr__(self) -> str:
         return f"<Address {self}>"
@@ -98,16 +97,16 @@ def parse_address(text: str, environ: Mapping[str, str] | None = None) -> Addres
     options = _options_of(query, shown) if has_query else {}
     if at:
         name, has_password, password = user_info.partition(":")
-        options["user"] = unquote(name)
+        options["user"] = _unquoted(name)
         if has_password:
-            options["password"] = unquote(password)
+            options["password"] = _unquoted(password)
     is_tls = scheme == "etcds" or "ca" in options or "cert" in options
     _add_environment(options, os.environ if environ is None else environ, is_tls=is_tls)
     _check_together(options, shown)
 
     return Address(
         endpoints=tuple(_endpoint(part, shown) for part in hosts.split(",")),
-        prefix=_prefix(unquote(path), shown),
+        prefix=_prefix(_unquoted(path), shown),
         tls=is_tls,
         ca=options.get("ca", ""),
         cert=options.get("cert", ""),
@@ -124,7 +123,7 @@ def _options_of(query: str, shown: str) -> dict[str, str]:
     options: dict[str, str] = {}
     for part in query.split("&"):
         name, equals, value = part.partition("=")
-        name = unquote(name)
+        name = _unquoted(name)
         if name not in _OPTIONS:
             raise AddressError(
                 f'{shown}: there is no option "{name}": the options are {", ".join(_OPTIONS)}'
@@ -133,7 +132,7 @@ def _options_of(query: str, shown: str) -> dict[str, str]:
             raise AddressError(f'{shown}: the option "{name}" has no value')
         if name in options:
             raise AddressError(f'{shown}: the option "{name}" is there twice')
-        options[name] = unquote(value)
+        options[name] = _unquoted(value)
     return options
 
 
@@ -200,8 +199,25 @@ def _values(text: str, shown: str) -> str:
 
 
 def _seconds(text: str, shown: str) -> float:
-    match = _DURATION.fullmatch(text)
+    match = re.fullmatch(_DURATION, text)
     seconds = float(match[1]) * _UNITS[match[2]] if match else 0.0
     if seconds <= 0:
         raise AddressError(f"{shown}: timeout={text}: seconds, as 5, 2.5s or 500ms")
     return seconds
+
+
+# urllib.parse takes as long to import as the whole client
+def _quoted(text: str) -> str:
+    if text.isascii() and text.replace("/", "").isalnum():
+        return text
+    from urllib.parse import quote
+
+    return quote(text)
+
+
+def _unquoted(text: str) -> str:
+    if "%" not in text:
+        return text
+    from urllib.parse import unquote
+
+    return unquote(text)

@@ -8,7 +8,9 @@ the next endpoint by themselves; a write whose answer is lost is an UncertainErr
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
+from kubepy.lazy import lazy_imports
 from kubepy.storage.etcd import messages
 from kubepy.storage.etcd.address import Address
 from kubepy.storage.etcd.errors import LeaseLostError
@@ -16,23 +18,26 @@ from kubepy.storage.etcd.messages import (
     Compare,
     Delete,
     DeleteResult,
-    Event,
     Get,
     KeyValue,
-    LeaseState,
     Operation,
     OperationResult,
     Put,
     PutResult,
     RangeResult,
-    Status,
     TxnResult,
-    WatchBatch,
     prefix_end,
 )
 from kubepy.storage.etcd.session import Call, Session
-from kubepy.storage.etcd.watch import Watch, WatchedRange
 from kubepy.storage.etcd.wire import number_field
+
+with lazy_imports():
+    from kubepy.storage.etcd import maintenance, watch
+
+if TYPE_CHECKING:
+    from kubepy.storage.etcd.maintenance import LeaseState, Status
+    from kubepy.storage.etcd.notices import Event, WatchBatch
+    from kubepy.storage.etcd.watch import Watch
 
 __all__ = [
     "Client",
@@ -175,30 +180,30 @@ class Client:
         :param progress: let etcd tell now and then how far it is, where nothing happens (every 10
             minutes, unless the server is set otherwise).
         """
-        watched = WatchedRange(start, end, prev_kv, progress)
-        return Watch(self._session, watched, start_revision)
+        watched = watch.WatchedRange(start, end, prev_kv, progress)
+        return watch.Watch(self._session, watched, start_revision)
 
     def grant_lease(self, ttl: int, lease_id: int = 0) -> int:
         """Make a lease of so many seconds; return its id."""
-        request = messages.lease_request(lease_id, ttl)
-        return self._session.ask(_GRANT, request, messages.read_lease, is_read=False).id
+        request = maintenance.lease_request(lease_id, ttl)
+        return self._session.ask(_GRANT, request, maintenance.read_lease, is_read=False).id
 
     def revoke_lease(self, lease_id: int) -> None:
         """End a lease: its keys are gone. Raises LeaseLostError."""
-        self._session.ask(_REVOKE, messages.lease_request(lease_id), bytes, is_read=False)
+        self._session.ask(_REVOKE, maintenance.lease_request(lease_id), bytes, is_read=False)
 
     def keep_alive(self, lease_id: int) -> int:
         """Begin the time of a lease anew; return its seconds. Raises LeaseLostError."""
-        request = messages.lease_request(lease_id)
-        lease = self._session.ask(_KEEP_ALIVE, request, messages.read_lease, is_read=True)
+        request = maintenance.lease_request(lease_id)
+        lease = self._session.ask(_KEEP_ALIVE, request, maintenance.read_lease, is_read=True)
         if lease.ttl <= 0:
             raise LeaseLostError(f"the lease {lease_id:x} is over", 5)
         return lease.ttl
 
     def lease_state(self, lease_id: int) -> LeaseState:
         """Return how much time a lease has left."""
-        request = messages.lease_request(lease_id)
-        return self._session.ask(_TIME_TO_LIVE, request, messages.read_lease, is_read=True)
+        request = maintenance.lease_request(lease_id)
+        return self._session.ask(_TIME_TO_LIVE, request, maintenance.read_lease, is_read=True)
 
     def compact(self, revision: int) -> None:
         """Forget what was before a revision."""
@@ -206,7 +211,7 @@ class Client:
 
     def status(self) -> Status:
         """Return what the connected server says of itself."""
-        return self._session.ask(_STATUS, b"", messages.read_status, is_read=True)
+        return self._session.ask(_STATUS, b"", maintenance.read_status, is_read=True)
 
     def close(self) -> None:
         """End all watches and the connection. Requests that are under way raise."""

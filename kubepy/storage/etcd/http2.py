@@ -16,7 +16,6 @@ from collections import deque
 from collections.abc import Iterable
 from struct import Struct
 from typing import Protocol
-from urllib.parse import unquote
 
 from kubepy.storage.etcd import hpack
 
@@ -160,7 +159,7 @@ class Stream:
         if status == "0":
             self.end(None)
         elif status is not None and status.isdigit():
-            message = unquote(self._headers.get("grpc-message", ""))
+            message = _unquoted(self._headers.get("grpc-message", ""))
             self.end(CallFailed(int(status), message or f"gRPC status {status}"))
         else:
             http_status = self._headers.get(":status", "?")
@@ -541,6 +540,14 @@ def _without_padding(data: bytes, flags: int) -> bytes:
     if flags & _PRIORITIZED:
         start += 5
     return data[start:end]
+
+
+def _unquoted(text: str) -> str:
+    if "%" not in text:
+        return text
+    from urllib.parse import unquote  # takes long to import
+
+    return unquote(text)
 
 
 def reason_of(error: OSError) -> str:

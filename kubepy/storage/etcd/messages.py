@@ -1,8 +1,9 @@
-"""What the client asks etcd and what etcd answers, to and from the bytes of its messages."""
+"""Ranges and transactions: what the client asks etcd and what etcd answers, to and from the bytes
+of its messages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from kubepy.storage.etcd.wire import (
@@ -103,51 +104,6 @@ class TxnResult(NamedTuple):
     responses: list[OperationResult]
 
 
-class Event(NamedTuple):
-    """A change. ``kv`` of a deletion has only key and mod_revision."""
-
-    is_delete: bool
-    kv: KeyValue
-    prev_kv: KeyValue | None
-
-
-class WatchBatch(NamedTuple):
-    """Events in the order of their revisions, all of each revision. Everything of the range up to
-    ``revision`` has been given then; a batch may have no events and tell only that."""
-
-    revision: int
-    events: list[Event]
-
-
-class WatchResponse(NamedTuple):
-    """An answer to a watch, as etcd sends it."""
-
-    revision: int
-    created: bool
-    canceled: bool
-    compact_revision: int
-    cancel_reason: str
-    events: list[Event]
-
-
-class LeaseState(NamedTuple):
-    """``ttl``: seconds that are left, -1 for a lease that is over."""
-
-    id: int
-    ttl: int
-    granted_ttl: int
-
-
-class Status(NamedTuple):
-    """What a server says of itself. ``version``: "3.4.23"; ``size``: of its database in bytes."""
-
-    version: str
-    size: int
-    leader: int
-    revision: int
-    member: int
-
-
 def prefix_end(prefix: bytes) -> bytes:
     """Return the first key after all that begin with a prefix."""
     stem = prefix.rstrip(b"\xff")
@@ -213,20 +169,6 @@ def _request_op(operation: Operation) -> bytes:
         bytes_field(1, operation.key)
         + bytes_field(2, operation.end)
         + number_field(3, operation.prev_kv),
-    )
-
-
-def watch_request(
-    start: bytes, end: bytes, start_revision: int, *, prev_kv: bool, progress: bool
-) -> bytes:
-    """Encode a WatchRequest that creates a watch."""
-    return message_field(
-        1,
-        bytes_field(1, start)
-        + bytes_field(2, end)
-        + number_field(3, start_revision)
-        + number_field(4, progress)
-        + number_field(6, prev_kv),
     )
 
 
@@ -304,77 +246,3 @@ def _read_response_op(data: bytes, revision: int) -> OperationResult:
             prev_kvs = [read_key_value(value) for part, value in read_fields(content) if part == 3]
             return DeleteResult(deleted, prev_kvs)
     raise WireError("a transaction has an answer without content")
-
-
-def read_watch(data: bytes) -> WatchResponse:
-    """Read a WatchResponse."""
-    revision = compact_revision = 0
-    created = canceled = False
-    reason = b""
-    events = []
-    for field, content in read_fields(data):
-        if field == 1:
-            revision = revision_of(content)
-        elif field == 3:
-            created = bool(content)
-        elif field == 4:
-            canceled = bool(content)
-        elif field == 5:
-            compact_revision = content
-        elif field == 6:
-            reason = content
-        elif field == 11:
-            events.append(_read_event(content))
-    return WatchResponse(revision, created, canceled, compact_revision, reason.decode(), events)
-
-
-def _read_event(data: bytes) -> Event:
-    is_delete = False
-    kv = prev_kv = None
-    for field, content in read_fields(data):
-        if field == 1:
-            is_delete = content == 1
-        elif field == 2:
-            kv = read_key_value(content)
-        elif field == 3:
-            prev_kv = read_key_value(content)
-    if kv is None:
-        raise WireError("an event has no key")
-    return Event(is_delete, kv, prev_kv)
-
-
-def read_lease(data: bytes) -> LeaseState:
-    """Read the answer to a grant, a keep-alive or a question about a lease."""
-    fields = dict(read_fields(data))
-    return LeaseState(signed(fields.get(2, 0)), signed(fields.get(3, 0)), fields.get(4, 0))
-
-
-def read_status(data: bytes) -> Status:
-    """Read a StatusResponse."""
-    fields = dict(read_fields(data))
-    header = dict(read_fields(fields.get(1, b"")))
-    return Status(
-        version=fields.get(2, b"").decode(),
-        size=fields.get(3, 0),
-        leader=fields.get(4, 0),
-        revision=header.get(3, 0),
-        member=header.get(2, 0),
-    )
-
-
-def lease_request(lease_id: int, ttl: int = 0) -> bytes:
-    """Encode the requests about a lease; the one that grants it has its time first."""
-    if ttl:
-        return number_field(1, ttl) + number_field(2, lease_id)
-    return number_field(1, lease_id)
-
-
-def names(*texts: str) -> bytes:
-    """Encode a message of texts: the fields 1, 2 …"""
-    return b"".join(bytes_field(number, text.encode()) for number, text in enumerate(texts, 1))
-
-
-def first_text(data: bytes, field: int) -> str:
-    """Read one text of a message."""
-    texts: Sequence[bytes] = [value for number, value in read_fields(data) if number == field]
-    return texts[0].decode() if texts else ""

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from kubepy.storage.etcd import messages
+from kubepy.lazy import lazy_imports
 from kubepy.storage.etcd.address import Address, shown_endpoint
 from kubepy.storage.etcd.channel import PlainChannel, TlsChannel, connect, tls_context
 from kubepy.storage.etcd.errors import (
@@ -29,6 +29,9 @@ from kubepy.storage.etcd.http2 import (
     Stream,
     reason_of,
 )
+
+with lazy_imports():
+    from kubepy.storage.etcd import maintenance
 
 Answer = TypeVar("Answer")
 
@@ -128,9 +131,9 @@ class Session:
         if not self.address.user:
             return []
         if not self._token:
-            request = messages.names(self.address.user, self.address.password)
+            request = maintenance.names(self.address.user, self.address.password)
             call = Call(self, _AUTHENTICATE, request, is_read=True, has_user=False)
-            self._token = messages.first_text(call.result(end - time.monotonic()), 2)
+            self._token = maintenance.first_text(call.result(end - time.monotonic()), 2)
         return [("token", self._token)]
 
     def forget_stale_token(self, failed: CallFailed) -> bool:

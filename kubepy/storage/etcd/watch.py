@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kubepy.storage.etcd.errors import EtcdCompactedError, EtcdError
 from kubepy.storage.etcd.http2 import CallFailed, ConnectionLost, Stream
-from kubepy.storage.etcd.messages import WatchBatch, WatchResponse, read_watch, watch_request
+from kubepy.storage.etcd.notices import WatchBatch, WatchResponse, read_watch, watch_request
 from kubepy.storage.etcd.session import TRANSIENT, Session, error_of
 
 _PATH = "/etcdserverpb.Watch/Watch"

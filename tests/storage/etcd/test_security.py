@@ -16,7 +16,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from kubepy.storage.etcd.address import parse_address
 from kubepy.storage.etcd.client import Client, Put
 from kubepy.storage.etcd.errors import AddressError, EtcdError, UnreachableError
-from kubepy.storage.etcd.messages import names
+from kubepy.storage.etcd.maintenance import names
 from tests.etcd import EtcdServer, require_etcd
 
 

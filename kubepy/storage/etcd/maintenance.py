@@ -1,0 +1,63 @@
+"""Leases, users and the server itself: what the client asks etcd and what etcd answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kubepy.storage.etcd.wire import bytes_field, number_field, read_fields, signed
+
+
+class LeaseState(NamedTuple):
+    """``ttl``: seconds that are left, -1 for a lease that is over."""
+
+    id: int
+    ttl: int
+    granted_ttl: int
+
+
+class Status(NamedTuple):
+    """What a server says of itself. ``version``: "3.4.23"; ``size``: of its database in bytes."""
+
+    version: str
+    size: int
+    leader: int
+    revision: int
+    member: int
+
+
+def read_lease(data: bytes) -> LeaseState:
+    """Read the answer to a grant, a keep-alive or a question about a lease."""
+    fields = dict(read_fields(data))
+    return LeaseState(signed(fields.get(2, 0)), signed(fields.get(3, 0)), fields.get(4, 0))
+
+
+def read_status(data: bytes) -> Status:
+    """Read a StatusResponse."""
+    fields = dict(read_fields(data))
+    header = dict(read_fields(fields.get(1, b"")))
+    return Status(
+        version=fields.get(2, b"").decode(),
+        size=fields.get(3, 0),
+        leader=fields.get(4, 0),
+        revision=header.get(3, 0),
+        member=header.get(2, 0),
+    )
+
+
+def lease_request(lease_id: int, ttl: int = 0) -> bytes:
+    """Encode the requests about a lease; the one that grants it has its time first."""
+    if ttl:
+        return number_field(1, ttl) + number_field(2, lease_id)
+    return number_field(1, lease_id)
+
+
+def names(*texts: str) -> bytes:
+    """Encode a message of texts: the fields 1, 2 …"""
+    return b"".join(bytes_field(number, text.encode()) for number, text in enumerate(texts, 1))
+
+
+def first_text(data: bytes, field: int) -> str:
+    """Read one text of a message."""
+    texts: Sequence[bytes] = [value for number, value in read_fields(data) if number == field]
+    return texts[0].decode() if texts else ""

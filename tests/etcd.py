@@ -197,6 +197,9 @@ class EtcdServer:
         """Let it answer nothing, with its connections open."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
+        tasks = Path(f"/proc/{self._process.pid}/task")
+        while any(_state(task) != "T" for task in tasks.iterdir()):
+            time.sleep(0.001)
 
     def resume(self) -> None:
         assert self._process is not None
@@ -213,6 +216,11 @@ class EtcdServer:
         traceback: TracebackType | None,
     ) -> None:
         self.kill()
+
+
+def _state(task: Path) -> str:
+    """Return the letter for what a thread does; "T": it is stopped."""
+    return (task / "stat").read_text().rpartition(")")[2].split()[0]
 
 
 class EtcdCluster:

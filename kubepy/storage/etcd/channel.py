@@ -113,7 +113,9 @@ class TlsChannel:
 
 def connect(host: str, port: int, timeout: float) -> socket.socket:
     """Connect to a host, by whichever of its addresses answers. Raises OSError."""
-    return socket.create_connection((host, port), timeout=timeout)
+    # As bytes, a name is not encoded by rules whose import takes as long as the rest
+    name = host.encode() if host.isascii() else host
+    return socket.create_connection((name, port), timeout=timeout)  # type: ignore[arg-type]
 
 
 def tls_context(address: Address) -> ssl.SSLContext:

@@ -21,7 +21,7 @@ from types import TracebackType
 import pytest
 
 from kubepy.storage.etcd.address import parse_address
-from kubepy.storage.etcd.client import Client
+from kubepy.storage.etcd.client import EtcdClient
 from kubepy.storage.etcd.errors import EtcdError, UnreachableError
 
 START_TIMEOUT = 30.0
@@ -111,8 +111,8 @@ class EtcdServer:
         """Return what ``--state`` takes."""
         return f"etcd://{self.endpoint}{prefix}"
 
-    def client(self, timeout: float = 5.0) -> Client:
-        return Client(parse_address(self.address(), {}), timeout)
+    def client(self, timeout: float = 5.0) -> EtcdClient:
+        return EtcdClient(parse_address(self.address(), {}), timeout)
 
     def start(self, *, wait: bool = True) -> None:
         """Start it, and wait until it answers."""
@@ -245,8 +245,8 @@ class EtcdCluster:
         """Return what ``--state`` takes, with all endpoints."""
         return f"etcd://{','.join(member.endpoint for member in self.members)}{prefix}"
 
-    def client(self, timeout: float = 5.0) -> Client:
-        return Client(parse_address(self.address(), {}), timeout)
+    def client(self, timeout: float = 5.0) -> EtcdClient:
+        return EtcdClient(parse_address(self.address(), {}), timeout)
 
     def leader(self) -> EtcdServer:
         """Return the member that leads."""

@@ -1,8 +1,8 @@
 """etcd's API, version 3, as the store needs it.
 
-A Client has one connection, which all threads share and on which any number of requests are under
-way at the same time. It connects with the first request. Where the connection ends, reads go on at
-the next endpoint by themselves; a write whose answer is lost is an UncertainError.
+An EtcdClient has one connection, which all threads share and on which any number of requests are
+under way at the same time. It connects with the first request. Where the connection ends, reads go
+on at the next endpoint by themselves; a write whose answer is lost is an UncertainError.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ from kubepy.storage.etcd.messages import (
     TxnResult,
     prefix_end,
 )
-from kubepy.storage.etcd.session import Call, Session
+from kubepy.storage.etcd.session import EtcdSession, UnaryCall
 from kubepy.storage.etcd.wire import number_field
 
 with lazy_imports():
     from kubepy.storage.etcd import maintenance, watch
 
 if TYPE_CHECKING:
-    from kubepy.storage.etcd.maintenance import LeaseState, Status
-    from kubepy.storage.etcd.notices import Event, WatchBatch
+    from kubepy.storage.etcd.maintenance import LeaseState, ServerStatus
+    from kubepy.storage.etcd.notices import KeyEvent, WatchBatch
     from kubepy.storage.etcd.watch import Watch
 
 __all__ = [
-    "Client",
     "Compare",
     "Delete",
     "DeleteResult",
-    "Event",
+    "EtcdClient",
     "Get",
+    "KeyEvent",
     "KeyValue",
     "LeaseState",
     "Operation",
     "OperationResult",
-    "Pending",
+    "PendingTxn",
     "Put",
     "PutResult",
     "RangeResult",
-    "Status",
+    "ServerStatus",
     "TxnResult",
     "Watch",
     "WatchBatch",
@@ -72,22 +72,22 @@ _TIME_TO_LIVE = "/etcdserverpb.Lease/LeaseTimeToLive"
 _STATUS = "/etcdserverpb.Maintenance/Status"
 
 
-class Pending:
+class PendingTxn:
     """A transaction that is under way."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: UnaryCall) -> None:
         self._call = call
         self._answer: TxnResult | None = None
 
     def result(self, timeout: float | None = None) -> TxnResult:
         """Wait for the answer. Raises TimeoutError when it has not come in time, which may be
-        shorter than the client's: then one can wait again. Else as :meth:`Client.txn`."""
+        shorter than the client's: then one can wait again. Else as :meth:`EtcdClient.txn`."""
         if self._answer is None:
             self._answer = messages.read_txn(self._call.result(timeout))
         return self._answer
 
 
-class Client:
+class EtcdClient:
     """A connection to etcd.
 
     Everything may raise EtcdError; what the user reads is one line with the endpoints.
@@ -96,7 +96,7 @@ class Client:
     """
 
     def __init__(self, address: Address, timeout: float | None = None) -> None:
-        self._session = Session(address, address.timeout if timeout is None else timeout)
+        self._session = EtcdSession(address, address.timeout if timeout is None else timeout)
 
     def get(self, key: bytes, revision: int = 0) -> tuple[KeyValue | None, int]:
         """Return a key as it is, or was at a revision, and the revision of the store."""
@@ -158,13 +158,13 @@ class Client:
         compares: Sequence[Compare],
         success: Sequence[Operation],
         failure: Sequence[Operation] = (),
-    ) -> Pending:
+    ) -> PendingTxn:
         """Send a transaction without waiting for its answer. etcd does not promise to do those
         that are under way in the order in which they were sent."""
         request = messages.txn_request(compares, success, failure)
-        call = Call(self._session, _TXN, request, is_read=False)
+        call = UnaryCall(self._session, _TXN, request, is_read=False)
         call.send()
-        return Pending(call)
+        return PendingTxn(call)
 
     def watch(
         self,
@@ -209,7 +209,7 @@ class Client:
         """Forget what was before a revision."""
         self._session.ask(_COMPACT, number_field(1, revision), bytes, is_read=False)
 
-    def status(self) -> Status:
+    def status(self) -> ServerStatus:
         """Return what the connected server says of itself."""
         return self._session.ask(_STATUS, b"", maintenance.read_status, is_read=True)
 

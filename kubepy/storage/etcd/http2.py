@@ -42,7 +42,7 @@ _NUMBER = Struct(">L")
 _PREFIX = Struct(">BL")  # of a message: whether it is compressed, its length
 
 
-class Channel(Protocol):
+class ByteChannel(Protocol):
     """Bytes in both directions; an OSError ends it."""
 
     def receive(self, timeout: float) -> bytes:
@@ -178,7 +178,7 @@ class Connection:
     :ivar state: the lock of everything that is not sent.
     """
 
-    def __init__(self, channel: Channel, authority: str, scheme: str) -> None:
+    def __init__(self, channel: ByteChannel, authority: str, scheme: str) -> None:
         self.state = threading.Lock()
         self._sending = threading.Lock()
         self._changed = threading.Condition(self.state)  # windows and the number of streams

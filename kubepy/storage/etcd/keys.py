@@ -75,7 +75,7 @@ PATHS = _paths()
 _RESOURCES = {path: resource for resource, path in PATHS.items()}
 
 
-class Keys:
+class EtcdKeys:
     """The keys of one cluster.
 
     :ivar registry: what all keys of objects begin with.

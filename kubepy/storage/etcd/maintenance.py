@@ -16,8 +16,8 @@ class LeaseState(NamedTuple):
     granted_ttl: int
 
 
-class Status(NamedTuple):
-    """What a server says of itself. ``version``: "3.4.23"; ``size``: of its database in bytes."""
+class ServerStatus(NamedTuple):
+    """The state of a server. ``version``: "3.4.23"; ``size``: of its database in bytes."""
 
     version: str
     size: int
@@ -32,11 +32,11 @@ def read_lease(data: bytes) -> LeaseState:
     return LeaseState(signed(fields.get(2, 0)), signed(fields.get(3, 0)), fields.get(4, 0))
 
 
-def read_status(data: bytes) -> Status:
+def read_status(data: bytes) -> ServerStatus:
     """Read a StatusResponse."""
     fields = dict(read_fields(data))
     header = dict(read_fields(fields.get(1, b"")))
-    return Status(
+    return ServerStatus(
         version=fields.get(2, b"").decode(),
         size=fields.get(3, 0),
         leader=fields.get(4, 0),

@@ -28,8 +28,8 @@ class KeyValue(NamedTuple):
 
 
 class RangeResult(NamedTuple):
-    """What a range has found. ``revision``: of the store when it was read. ``total``: the number of
-    keys of the range, also past the limit; ``more``: there are some past it."""
+    """The keys that a range has found. ``revision``: of the store when it was read. ``total``: the
+    number of keys of the range, also past the limit; ``more``: there are some past it."""
 
     revision: int
     kvs: list[KeyValue]
@@ -79,13 +79,13 @@ class Get(NamedTuple):
 
 
 class PutResult(NamedTuple):
-    """What a write has replaced, where that was asked for."""
+    """The answer to a write: what it has replaced, where that was asked for."""
 
     prev_kv: KeyValue | None
 
 
 class DeleteResult(NamedTuple):
-    """How many keys were removed, and which, where that was asked for."""
+    """The answer to a removal: how many keys, and which, where that was asked for."""
 
     deleted: int
     prev_kvs: list[KeyValue]

@@ -14,7 +14,7 @@ from kubepy.storage.etcd.wire import (
 )
 
 
-class Event(NamedTuple):
+class KeyEvent(NamedTuple):
     """A change. ``kv`` of a deletion has only key and mod_revision."""
 
     is_delete: bool
@@ -27,7 +27,7 @@ class WatchBatch(NamedTuple):
     ``revision`` has been given then; a batch may have no events and tell only that."""
 
     revision: int
-    events: list[Event]
+    events: list[KeyEvent]
 
 
 class WatchResponse(NamedTuple):
@@ -38,7 +38,7 @@ class WatchResponse(NamedTuple):
     canceled: bool
     compact_revision: int
     cancel_reason: str
-    events: list[Event]
+    events: list[KeyEvent]
 
 
 def watch_request(
@@ -77,7 +77,7 @@ def read_watch(data: bytes) -> WatchResponse:
     return WatchResponse(revision, created, canceled, compact_revision, reason.decode(), events)
 
 
-def _read_event(data: bytes) -> Event:
+def _read_event(data: bytes) -> KeyEvent:
     is_delete = False
     kv = prev_kv = None
     for field, content in read_fields(data):
@@ -89,4 +89,4 @@ def _read_event(data: bytes) -> Event:
             prev_kv = read_key_value(content)
     if kv is None:
         raise WireError("an event has no key")
-    return Event(is_delete, kv, prev_kv)
+    return KeyEvent(is_delete, kv, prev_kv)

@@ -22,8 +22,8 @@ from kubepy.storage.etcd.errors import (
     UnreachableError,
 )
 from kubepy.storage.etcd.http2 import (
+    ByteChannel,
     CallFailed,
-    Channel,
     Connection,
     ConnectionLost,
     Stream,
@@ -50,7 +50,7 @@ _STALE_TOKENS = (
 _AUTHENTICATE = "/etcdserverpb.Auth/Authenticate"
 
 
-class Session:
+class EtcdSession:
     """The connection to etcd, and how to get another one.
 
     :ivar timeout: seconds for each call.
@@ -104,7 +104,7 @@ class Session:
         # An endpoint that swallows everything leaves time for the others
         timeout /= len(self.address.endpoints)
         connected = connect(host, port, timeout)
-        channel: Channel = PlainChannel(connected)
+        channel: ByteChannel = PlainChannel(connected)
         if self._tls is not None:
             secured = TlsChannel(connected, self._tls, self.address.server_name or host)
             try:
@@ -132,7 +132,7 @@ class Session:
             return []
         if not self._token:
             request = maintenance.names(self.address.user, self.address.password)
-            call = Call(self, _AUTHENTICATE, request, is_read=True, has_user=False)
+            call = UnaryCall(self, _AUTHENTICATE, request, is_read=True, has_user=False)
             self._token = maintenance.first_text(call.result(end - time.monotonic()), 2)
         return [("token", self._token)]
 
@@ -156,7 +156,7 @@ class Session:
         self, path: str, request: bytes, read: Callable[[bytes], Answer], *, is_read: bool
     ) -> Answer:
         """Make a call, wait for its answer and read it."""
-        return read(Call(self, path, request, is_read=is_read).result())
+        return read(UnaryCall(self, path, request, is_read=is_read).result())
 
     def close(self) -> None:
         """End the connection, and all calls."""
@@ -166,14 +166,20 @@ class Session:
             connection.close()
 
 
-class Call:
+class UnaryCall:
     """A call with one answer, that is under way.
 
     It is sent again when it has not been done for sure, a read also when that is not known.
     """
 
     def __init__(
-        self, session: Session, path: str, request: bytes, *, is_read: bool, has_user: bool = True
+        self,
+        session: EtcdSession,
+        path: str,
+        request: bytes,
+        *,
+        is_read: bool,
+        has_user: bool = True,
     ) -> None:
         self._session = session
         self._path = path

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 from kubepy.storage.etcd.errors import ValueFormatError
-from kubepy.storage.etcd.keys import Keys
+from kubepy.storage.etcd.keys import EtcdKeys
 from kubepy.storage.model import Key, Object, to_json
 
 PROTOBUF_MAGIC = b"k8s\0"
@@ -22,7 +22,7 @@ _OWN_START, _OWN_END = b'{"a', b"}"
 
 
 class StoredForms(Protocol):
-    """What knows the kinds: ``kubepy.api.storedforms``."""
+    """The forms in which a control plane stores the kinds: ``kubepy.api.storedforms``."""
 
     @property
     def CONVERTED(self) -> Collection[str]:
@@ -48,7 +48,7 @@ class Values:
     :param is_protobuf: write protobuf; what is read says itself what it is.
     """
 
-    def __init__(self, keys: Keys, forms: StoredForms, *, is_protobuf: bool = False) -> None:
+    def __init__(self, keys: EtcdKeys, forms: StoredForms, *, is_protobuf: bool = False) -> None:
         self._keys = keys
         self._forms = forms
         self._is_protobuf = is_protobuf

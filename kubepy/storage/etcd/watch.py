@@ -9,14 +9,14 @@ from typing import NamedTuple
 from kubepy.storage.etcd.errors import EtcdCompactedError, EtcdError
 from kubepy.storage.etcd.http2 import CallFailed, ConnectionLost, Stream
 from kubepy.storage.etcd.notices import WatchBatch, WatchResponse, read_watch, watch_request
-from kubepy.storage.etcd.session import TRANSIENT, Session, error_of
+from kubepy.storage.etcd.session import TRANSIENT, EtcdSession, error_of
 
 _PATH = "/etcdserverpb.Watch/Watch"
 _PAUSE = 0.05  # before a watch that was broken off is begun anew
 
 
 class WatchedRange(NamedTuple):
-    """What a watch asks for."""
+    """The range of a watch, and what is to be told of it."""
 
     start: bytes
     end: bytes
@@ -35,7 +35,7 @@ class Watch:
     :ivar revision: everything up to it has been given.
     """
 
-    def __init__(self, session: Session, watched: WatchedRange, start_revision: int) -> None:
+    def __init__(self, session: EtcdSession, watched: WatchedRange, start_revision: int) -> None:
         self._session = session
         self._watched = watched
         self._is_closed = False

@@ -13,10 +13,10 @@ import pytest
 from kubepy.storage.errors import CompactedError
 from kubepy.storage.etcd.address import parse_address
 from kubepy.storage.etcd.client import (
-    Client,
     Compare,
     Delete,
     DeleteResult,
+    EtcdClient,
     Get,
     Put,
     PutResult,
@@ -42,14 +42,14 @@ KeyOf = Callable[[str], bytes]
 
 
 @pytest.fixture
-def client(etcd_server: EtcdServer) -> Iterator[Client]:
+def client(etcd_server: EtcdServer) -> Iterator[EtcdClient]:
     client = etcd_server.client()
     yield client
     client.close()
 
 
 @pytest.fixture
-def own_client(own_etcd: EtcdServer) -> Iterator[Client]:
+def own_client(own_etcd: EtcdServer) -> Iterator[EtcdClient]:
     client = own_etcd.client(3.0)
     yield client
     client.close()
@@ -61,19 +61,19 @@ def key() -> KeyOf:
     return lambda name: prefix + b"/" + name.encode()
 
 
-def put(client: Client, key: bytes, value: bytes = b"1") -> int:
+def put(client: EtcdClient, key: bytes, value: bytes = b"1") -> int:
     return client.txn([], [Put(key, value)]).revision
 
 
 # --- keys -----------------------------------------------------------------------------------------
 
 
-def test_get_missing_key_returns_none_and_the_revision(client: Client, key: KeyOf) -> None:
+def test_get_missing_key_returns_none_and_the_revision(client: EtcdClient, key: KeyOf) -> None:
     revision = put(client, key("other"))
     assert client.get(key("a")) == (None, revision)
 
 
-def test_get_returns_value_and_revisions(client: Client, key: KeyOf) -> None:
+def test_get_returns_value_and_revisions(client: EtcdClient, key: KeyOf) -> None:
     first = put(client, key("a"), b"x\0\xff")
     second = put(client, key("a"), b"")
     kv, revision = client.get(key("a"))
@@ -85,13 +85,13 @@ def test_get_returns_value_and_revisions(client: Client, key: KeyOf) -> None:
     assert old.value == b"x\0\xff"
 
 
-def test_get_future_revision_raises(client: Client, key: KeyOf) -> None:
+def test_get_future_revision_raises(client: EtcdClient, key: KeyOf) -> None:
     revision = put(client, key("a"))
     with pytest.raises(EtcdError, match=r"^etcd at 127\.0\.0\.1:\d+: mvcc: required revision is"):
         client.get(key("a"), revision + 100)
 
 
-def test_range_limit_tells_total_and_more(client: Client, key: KeyOf) -> None:
+def test_range_limit_tells_total_and_more(client: EtcdClient, key: KeyOf) -> None:
     for name in ("a", "b", "c"):
         put(client, key(name))
     result = client.range(key(""), prefix_end(key("")), limit=2)
@@ -103,7 +103,7 @@ def test_range_limit_tells_total_and_more(client: Client, key: KeyOf) -> None:
     assert [kv.value for kv in keys.kvs] == [b""] * 3
 
 
-def test_pages_are_of_one_revision(client: Client, key: KeyOf) -> None:
+def test_pages_are_of_one_revision(client: EtcdClient, key: KeyOf) -> None:
     for number in range(5):
         revision = put(client, key(str(number)))
     pages = client.pages(key(""), prefix_end(key("")), page=2)
@@ -118,7 +118,7 @@ def test_pages_are_of_one_revision(client: Client, key: KeyOf) -> None:
     assert {page.revision for page in found} == {revision}
 
 
-def test_pages_of_an_empty_range_give_its_revision(client: Client, key: KeyOf) -> None:
+def test_pages_of_an_empty_range_give_its_revision(client: EtcdClient, key: KeyOf) -> None:
     revision = put(client, key("a"))
     [page] = client.pages(key("b"), key("c"))
     assert (page.kvs, page.revision) == ([], revision)
@@ -132,7 +132,7 @@ def test_prefix_end_is_the_first_key_after(prefix: bytes, end: bytes) -> None:
     assert prefix_end(prefix) == end
 
 
-def test_large_values_pass_in_both_directions(client: Client, key: KeyOf) -> None:
+def test_large_values_pass_in_both_directions(client: EtcdClient, key: KeyOf) -> None:
     value = bytes(range(256)) * 5_000
     for number in range(12):
         put(client, key(str(number)), value)
@@ -140,7 +140,7 @@ def test_large_values_pass_in_both_directions(client: Client, key: KeyOf) -> Non
     assert [kv.value for kv in result.kvs] == [value] * 12
 
 
-def test_request_over_etcds_limit_raises(client: Client, key: KeyOf) -> None:
+def test_request_over_etcds_limit_raises(client: EtcdClient, key: KeyOf) -> None:
     with pytest.raises(EtcdError, match="request is too large") as raised:
         put(client, key("a"), bytes(1_600_000))
     assert raised.value.code == 3
@@ -152,7 +152,7 @@ def test_request_over_etcds_limit_raises(client: Client, key: KeyOf) -> None:
 # --- transactions ---------------------------------------------------------------------------------
 
 
-def test_txn_compare_holds_does_success(client: Client, key: KeyOf) -> None:
+def test_txn_compare_holds_does_success(client: EtcdClient, key: KeyOf) -> None:
     first = put(client, key("a"), b"old")
     result = client.txn(
         [Compare(key("a"), first), Compare(key("b"), 0)],
@@ -168,7 +168,7 @@ def test_txn_compare_holds_does_success(client: Client, key: KeyOf) -> None:
     assert read.kvs[0].mod_revision == result.revision == first + 1
 
 
-def test_txn_compare_fails_does_failure(client: Client, key: KeyOf) -> None:
+def test_txn_compare_fails_does_failure(client: EtcdClient, key: KeyOf) -> None:
     revision = put(client, key("a"), b"old")
     result = client.txn([Compare(key("a"), 0)], [Delete(key("a"))], [Get(key("a"))])
     assert not result.succeeded
@@ -192,7 +192,7 @@ def test_txn_compare_fails_does_failure(client: Client, key: KeyOf) -> None:
     ],
 )
 def test_compare_of_each_target(
-    client: Client, key: KeyOf, compare: tuple[str, int | bytes, str], holds: bool
+    client: EtcdClient, key: KeyOf, compare: tuple[str, int | bytes, str], holds: bool
 ) -> None:
     put(client, key("a"))
     target, value, result = compare
@@ -200,7 +200,7 @@ def test_compare_of_each_target(
     assert answer.succeeded is holds
 
 
-def test_submitted_transactions_are_all_done(client: Client, key: KeyOf) -> None:
+def test_submitted_transactions_are_all_done(client: EtcdClient, key: KeyOf) -> None:
     before = put(client, key("a"))
     pending = [client.submit([], [Put(key(str(number)), b"")]) for number in range(200)]
     revisions = [transaction.result().revision for transaction in pending]
@@ -208,7 +208,7 @@ def test_submitted_transactions_are_all_done(client: Client, key: KeyOf) -> None
     assert [transaction.result().revision for transaction in pending] == revisions
 
 
-def test_deleted_range_returns_what_was_there(client: Client, key: KeyOf) -> None:
+def test_deleted_range_returns_what_was_there(client: EtcdClient, key: KeyOf) -> None:
     for name in ("a", "b"):
         put(client, key(name))
     [result] = client.txn([], [Delete(key(""), prefix_end(key("")), prev_kv=True)]).responses
@@ -216,7 +216,7 @@ def test_deleted_range_returns_what_was_there(client: Client, key: KeyOf) -> Non
     assert (result.deleted, [kv.key for kv in result.prev_kvs]) == (2, [key("a"), key("b")])
 
 
-def test_threads_share_a_client(client: Client, key: KeyOf) -> None:
+def test_threads_share_a_client(client: EtcdClient, key: KeyOf) -> None:
     put(client, key("counter"), b"0")
 
     def count() -> None:
@@ -242,7 +242,7 @@ def test_threads_share_a_client(client: Client, key: KeyOf) -> None:
 # --- watches --------------------------------------------------------------------------------------
 
 
-def test_watch_gives_changes_from_a_revision(client: Client, key: KeyOf) -> None:
+def test_watch_gives_changes_from_a_revision(client: EtcdClient, key: KeyOf) -> None:
     first = put(client, key("a"), b"1")
     put(client, key("a"), b"2")
     client.txn([], [Delete(key("a")), Put(key("b"), b"3")])
@@ -265,7 +265,7 @@ def test_watch_gives_changes_from_a_revision(client: Client, key: KeyOf) -> None
     watch.close()
 
 
-def test_watch_without_revision_begins_now(client: Client, key: KeyOf) -> None:
+def test_watch_without_revision_begins_now(client: EtcdClient, key: KeyOf) -> None:
     put(client, key("a"))
     watch = client.watch(key("a"))
     revision = put(client, key("a"), b"2")
@@ -274,7 +274,7 @@ def test_watch_without_revision_begins_now(client: Client, key: KeyOf) -> None:
     assert [event.kv.mod_revision for event in batch.events] == [revision]
 
 
-def test_watch_next_batch_times_out(client: Client, key: KeyOf) -> None:
+def test_watch_next_batch_times_out(client: EtcdClient, key: KeyOf) -> None:
     watch = client.watch(key("a"))
     begin = time.monotonic()
     assert watch.next_batch(0.1) is None
@@ -282,7 +282,7 @@ def test_watch_next_batch_times_out(client: Client, key: KeyOf) -> None:
     assert not watch.is_closed
 
 
-def test_watch_closed_by_another_thread_ends(client: Client, key: KeyOf) -> None:
+def test_watch_closed_by_another_thread_ends(client: EtcdClient, key: KeyOf) -> None:
     watch = client.watch(key("a"))
     threading.Timer(0.1, watch.close).start()
     assert list(watch) == []
@@ -290,7 +290,7 @@ def test_watch_closed_by_another_thread_ends(client: Client, key: KeyOf) -> None
     assert watch.next_batch() is None
 
 
-def test_watch_slow_reader_gets_everything(client: Client, key: KeyOf) -> None:
+def test_watch_slow_reader_gets_everything(client: EtcdClient, key: KeyOf) -> None:
     watch = client.watch(key(""), prefix_end(key("")))
     value = bytes(500_000)
     for number in range(30):  # three times the window of a stream
@@ -306,7 +306,7 @@ def test_watch_slow_reader_gets_everything(client: Client, key: KeyOf) -> None:
 # --- compaction -----------------------------------------------------------------------------------
 
 
-def test_compacted_revision_raises(own_client: Client) -> None:
+def test_compacted_revision_raises(own_client: EtcdClient) -> None:
     for _ in range(5):
         revision = put(own_client, b"a")
     own_client.compact(revision)
@@ -323,7 +323,7 @@ def test_compacted_revision_raises(own_client: Client) -> None:
 # --- leases ---------------------------------------------------------------------------------------
 
 
-def test_lease_ends_with_its_keys(client: Client, key: KeyOf) -> None:
+def test_lease_ends_with_its_keys(client: EtcdClient, key: KeyOf) -> None:
     lease = client.grant_lease(60)
     client.txn([], [Put(key("a"), b"", lease)])
     kv, _ = client.get(key("a"))
@@ -336,7 +336,7 @@ def test_lease_ends_with_its_keys(client: Client, key: KeyOf) -> None:
     assert client.lease_state(lease).ttl == -1
 
 
-def test_lease_that_is_over_raises(client: Client, key: KeyOf) -> None:
+def test_lease_that_is_over_raises(client: EtcdClient, key: KeyOf) -> None:
     with pytest.raises(LeaseLostError):
         client.keep_alive(4711)
     with pytest.raises(LeaseLostError):
@@ -345,7 +345,7 @@ def test_lease_that_is_over_raises(client: Client, key: KeyOf) -> None:
         client.txn([], [Put(key("a"), b"", 4711)])
 
 
-def test_lease_expires(client: Client, key: KeyOf) -> None:
+def test_lease_expires(client: EtcdClient, key: KeyOf) -> None:
     lease = client.grant_lease(1)
     client.txn([], [Put(key("a"), b"", lease)])
     watch = client.watch(key("a"))
@@ -354,7 +354,7 @@ def test_lease_expires(client: Client, key: KeyOf) -> None:
     assert batch.events[0].is_delete
 
 
-def test_status_tells_version(client: Client) -> None:
+def test_status_tells_version(client: EtcdClient) -> None:
     status = client.status()
     assert status.version.startswith("3.")
     assert status.leader == status.member
@@ -366,7 +366,7 @@ def test_status_tells_version(client: Client) -> None:
 
 def test_unreachable_etcd_is_one_line_with_endpoints() -> None:
     first, second = free_ports(2)
-    client = Client(parse_address(f"etcd://127.0.0.1:{first},127.0.0.1:{second}", {}))
+    client = EtcdClient(parse_address(f"etcd://127.0.0.1:{first},127.0.0.1:{second}", {}))
     begin = time.monotonic()
     with pytest.raises(UnreachableError) as raised:
         client.get(b"a")
@@ -379,7 +379,7 @@ def test_unreachable_etcd_is_one_line_with_endpoints() -> None:
 
 def test_unreachable_single_endpoint_is_named_once() -> None:
     [port] = free_ports(1)
-    client = Client(parse_address(f"etcd://127.0.0.1:{port}", {}))
+    client = EtcdClient(parse_address(f"etcd://127.0.0.1:{port}", {}))
     with pytest.raises(UnreachableError) as raised:
         client.txn([], [])
     assert str(raised.value) == (f"etcd at 127.0.0.1:{port} cannot be reached: connection refused")
@@ -414,7 +414,7 @@ def answering(text: bytes) -> tuple[socket.socket, int]:
 )
 def test_foreign_server_is_named(text: bytes, hint: str) -> None:
     server, port = answering(text)
-    client = Client(parse_address(f"etcd://127.0.0.1:{port}", {}))
+    client = EtcdClient(parse_address(f"etcd://127.0.0.1:{port}", {}))
     with pytest.raises(UnreachableError, match=hint):
         client.get(b"a")
     server.close()
@@ -422,7 +422,7 @@ def test_foreign_server_is_named(text: bytes, hint: str) -> None:
 
 def test_silent_server_times_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        client = Client(parse_address(f"etcd://127.0.0.1:{server.getsockname()[1]}", {}), 0.5)
+        client = EtcdClient(parse_address(f"etcd://127.0.0.1:{server.getsockname()[1]}", {}), 0.5)
         begin = time.monotonic()
         with pytest.raises(UnreachableError, match="does not answer"):
             client.get(b"a")
@@ -432,12 +432,12 @@ def test_silent_server_times_out() -> None:
 def test_second_endpoint_answers_for_the_first(etcd_server: EtcdServer, key: KeyOf) -> None:
     [port] = free_ports(1)
     address = parse_address(f"etcd://127.0.0.1:{port},{etcd_server.endpoint}", {})
-    client = Client(address)
+    client = EtcdClient(address)
     assert put(client, key("a")) == client.get(key("a"))[1]
     client.close()
 
 
-def test_restarted_etcd_is_found_again(own_etcd: EtcdServer, own_client: Client) -> None:
+def test_restarted_etcd_is_found_again(own_etcd: EtcdServer, own_client: EtcdClient) -> None:
     revision = put(own_client, b"a")
     own_etcd.restart()
     assert own_client.get(b"a")[1] == revision
@@ -446,7 +446,7 @@ def test_restarted_etcd_is_found_again(own_etcd: EtcdServer, own_client: Client)
     assert put(own_client, b"a") == revision + 2
 
 
-def test_read_waits_for_etcd_to_come_back(own_etcd: EtcdServer, own_client: Client) -> None:
+def test_read_waits_for_etcd_to_come_back(own_etcd: EtcdServer, own_client: EtcdClient) -> None:
     revision = put(own_client, b"a")
     own_etcd.kill()
     threading.Timer(0.5, own_etcd.start).start()
@@ -463,7 +463,7 @@ def test_etcd_that_stays_away_is_unreachable(own_etcd: EtcdServer) -> None:
     assert time.monotonic() - begin < 3
 
 
-def test_watch_goes_on_after_a_restart(own_etcd: EtcdServer, own_client: Client) -> None:
+def test_watch_goes_on_after_a_restart(own_etcd: EtcdServer, own_client: EtcdClient) -> None:
     watch = own_client.watch(b"a", b"b")
     seen = []
     for number in range(4):

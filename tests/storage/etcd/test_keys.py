@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubepy.api.scheme import BUILT_IN
-from kubepy.storage.etcd.keys import PATHS, Keys
+from kubepy.storage.etcd.keys import PATHS, EtcdKeys
 from kubepy.storage.model import Key
 
 # Listed from the etcd of a real v1.36 server.
@@ -70,12 +70,12 @@ FOREIGN = [
 
 @pytest.mark.parametrize(("path", "key"), REAL.items())
 def test_key_of_a_real_server_is_read_and_written(path: str, key: Key) -> None:
-    keys = Keys()
+    keys = EtcdKeys()
     assert keys.parse(path.encode()) == key
     assert keys.of(key) == path.encode()
     start, end = keys.range_of(key.resource, key.namespace or None)
     assert start <= path.encode() < end
-    prefixed = Keys("/a/b")
+    prefixed = EtcdKeys("/a/b")
     assert prefixed.of(key) == f"/a/b{path}".encode()
     assert prefixed.parse(f"/a/b{path}".encode()) == key
     assert prefixed.parse(path.encode()) is None
@@ -83,11 +83,11 @@ def test_key_of_a_real_server_is_read_and_written(path: str, key: Key) -> None:
 
 @pytest.mark.parametrize("path", FOREIGN)
 def test_key_of_no_known_object_is_none(path: str) -> None:
-    assert Keys().parse(path.encode()) is None
+    assert EtcdKeys().parse(path.encode()) is None
 
 
 def test_key_that_is_no_text_is_none() -> None:
-    assert Keys().parse(b"/registry/pods/default/\xff") is None
+    assert EtcdKeys().parse(b"/registry/pods/default/\xff") is None
 
 
 def test_every_stored_kind_has_a_key_of_its_own() -> None:
@@ -97,7 +97,7 @@ def test_every_stored_kind_has_a_key_of_its_own() -> None:
 
 
 def test_range_of_a_resource_holds_no_other() -> None:
-    keys = Keys()
+    keys = EtcdKeys()
     start, end = keys.range_of("ingresses.networking.k8s.io")
     assert not start <= keys.of(Key("ingressclasses.networking.k8s.io", "", "a")) < end
     start, end = keys.range_of("services")

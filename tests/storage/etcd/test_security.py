@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from kubepy.storage.etcd.address import parse_address
-from kubepy.storage.etcd.client import Client, Put
+from kubepy.storage.etcd.client import EtcdClient, Put
 from kubepy.storage.etcd.errors import AddressError, EtcdError, UnreachableError
 from kubepy.storage.etcd.maintenance import names
 from tests.etcd import EtcdServer, require_etcd
@@ -91,8 +91,8 @@ class SecuredEtcd:
             ],
         )
 
-    def client(self, options: str) -> Client:
-        return Client(parse_address(f"etcds://{self.server.endpoint}{options}", {}), 5.0)
+    def client(self, options: str) -> EtcdClient:
+        return EtcdClient(parse_address(f"etcds://{self.server.endpoint}{options}", {}), 5.0)
 
 
 @pytest.fixture(scope="module")
@@ -148,13 +148,13 @@ def test_server_name_is_compared(secured: SecuredEtcd) -> None:
 
 
 def test_plain_client_of_a_tls_server_is_told(secured: SecuredEtcd) -> None:
-    client = Client(parse_address(f"etcd://{secured.server.endpoint}", {}))
+    client = EtcdClient(parse_address(f"etcd://{secured.server.endpoint}", {}))
     with pytest.raises(UnreachableError, match="etcds://"):
         client.get(b"a")
 
 
 def test_tls_client_of_a_plain_server_is_told(etcd_server: EtcdServer) -> None:
-    client = Client(parse_address(f"etcds://{etcd_server.endpoint}", {}))
+    client = EtcdClient(parse_address(f"etcds://{etcd_server.endpoint}", {}))
     with pytest.raises(UnreachableError) as raised:
         client.get(b"a")
     assert "\n" not in str(raised.value)
@@ -163,16 +163,16 @@ def test_tls_client_of_a_plain_server_is_told(etcd_server: EtcdServer) -> None:
 def test_missing_file_names_its_option(tmp_path: Path) -> None:
     path = tmp_path / "none.pem"
     with pytest.raises(AddressError) as raised:
-        Client(parse_address(f"etcds://h?ca={path}", {}))
+        EtcdClient(parse_address(f"etcds://h?ca={path}", {}))
     assert str(raised.value) == (f"etcds://h:2379?ca={path}: ca={path}: no such file or directory")
     with pytest.raises(AddressError, match=r": cert=.*none\.pem: no such file"):
-        Client(parse_address(f"etcds://h?cert={path}", {}))
+        EtcdClient(parse_address(f"etcds://h?cert={path}", {}))
 
 
 # --- users ----------------------------------------------------------------------------------------
 
 
-def call(client: Client, path: str, request: bytes) -> None:
+def call(client: EtcdClient, path: str, request: bytes) -> None:
     client._session.ask(path, request, bytes, is_read=False)
 
 
@@ -188,8 +188,8 @@ def guarded(own_etcd: EtcdServer) -> EtcdServer:
     return own_etcd
 
 
-def guarded_client(server: EtcdServer, user: str) -> Client:
-    return Client(parse_address(f"etcd://{user}{server.endpoint}", {}), 5.0)
+def guarded_client(server: EtcdServer, user: str) -> EtcdClient:
+    return EtcdClient(parse_address(f"etcd://{user}{server.endpoint}", {}), 5.0)
 
 
 def test_user_with_password_reads_and_writes(guarded: EtcdServer) -> None:

@@ -14,14 +14,14 @@ from kubepy.api import protobuf, storedforms
 from kubepy.api.meta import Object
 from kubepy.api.scheme import BUILT_IN, Resource
 from kubepy.storage.etcd.errors import ValueFormatError
-from kubepy.storage.etcd.keys import Keys
+from kubepy.storage.etcd.keys import EtcdKeys
 from kubepy.storage.etcd.values import Values
 from kubepy.storage.model import Key, to_json
 
 from .full_objects import full_object
 
-JSON = Values(Keys(), storedforms)
-PROTOBUF = Values(Keys("/a"), storedforms, is_protobuf=True)
+JSON = Values(EtcdKeys(), storedforms)
+PROTOBUF = Values(EtcdKeys("/a"), storedforms, is_protobuf=True)
 LEASE = Key("leases.coordination.k8s.io", "kube-system", "a")
 DEFINITION = Key("customresourcedefinitions.apiextensions.k8s.io", "", "crontabs.example.org")
 STORED = [resource for resource in BUILT_IN if resource.is_stored]

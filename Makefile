@@ -11,7 +11,7 @@ UNIT := tests/api tests/apiserver tests/controllers tests/insight tests/kubelet 
 ACCEPTANCE := tests/bundles tests/cli tests/clients tests/conformance tests/python tests/torture $(wildcard tests/test_*.py)
 PYTEST := $(BIN)/pytest -n auto --dist worksteal  # a worker for each core
 
-.PHONY: demo serve test unit acceptance clients torture bundles check bench bench-short bench-record bench-parts pythons completions docs generated clean
+.PHONY: demo serve test unit acceptance clients test-etcd etcd torture bundles check bench bench-short bench-record bench-parts pythons completions docs generated clean
 
 demo: $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/demo.sh
@@ -39,6 +39,15 @@ clients: $(VENV)/.installed
 
 torture: $(VENV)/.installed
 	$(BIN)/python -m tests.torture
+
+# The tests of the store in etcd, with those that take long; Debian's etcd is installed if there is none
+ETCD ?= etcd
+ETCD_TESTS := $(wildcard tests/storage/etcd tests/etcd)
+test-etcd: $(VENV)/.installed etcd
+	ETCD=$(ETCD) LONG_ETCD_TESTS=1 $(PYTEST) $(ETCD_TESTS)
+
+etcd:
+	command -v $(ETCD) > /dev/null || { apt-get update && RUNLEVEL=1 apt-get install -y --no-install-recommends etcd-server; }
 
 # Apply, settle, apply again, describe and delete each bundle of manifests in a folder: make bundles DIR=path
 DIR ?= tests/bundles

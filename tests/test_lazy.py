@@ -127,5 +127,26 @@ def test_modules_of_others_are_never_stand_ins(folder: Path, words: str) -> None
     assert "stand-ins: []" in run(folder, LOOK_AT_IMPORTS.format(words=words.split()))
 
 
+@pytest.mark.parametrize("words", ["get ds x", "label namespace default a=b"])
+def test_command_on_a_folder_loads_nothing_of_etcd(folder: Path, words: str) -> None:
+    run(folder, "from kubepy.cli.main import main; main(['init', '--nodes=0'])")
+    code = (
+        "import sys; from kubepy.cli.main import main; "
+        f"main({words.split()}); "
+        "print('loaded:', [name for name in sys.modules if name.startswith('kubepy.storage.etcd')])"
+    )
+    assert "loaded: []" in run(folder, code)
+
+
+def test_client_of_etcd_loads_little(folder: Path) -> None:
+    code = (
+        "import sys; from kubepy.storage.etcd import client, address; "
+        "client.EtcdClient(address.parse_address('etcd://127.0.0.1:2379/a?values=protobuf')); "
+        "large = ['ssl', 'http.client', 'urllib.parse', 'kubepy.storage.etcd.watch']; "
+        "print([name for name in large if name in sys.modules])"
+    )
+    assert run(folder, code) == "[]\n"
+
+
 def test_blake2b_is_that_of_hashlib() -> None:
     assert blake2b(b"x" * 1000, 16) == hashlib.blake2b(b"x" * 1000, digest_size=16).digest()

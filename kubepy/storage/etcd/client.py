@@ -151,7 +151,8 @@ class EtcdClient:
         Raises UnreachableError: nothing was done; UncertainError: not known.
         """
         request = messages.txn_request(compares, success, failure)
-        return self._session.ask(_TXN, request, messages.read_txn, is_read=False)
+        is_read = all(isinstance(operation, Get) for operation in (*success, *failure))
+        return self._session.ask(_TXN, request, messages.read_txn, is_read=is_read)
 
     def submit(
         self,
@@ -186,7 +187,9 @@ class EtcdClient:
     def grant_lease(self, ttl: int, lease_id: int = 0) -> int:
         """Make a lease of so many seconds; return its id."""
         request = maintenance.lease_request(lease_id, ttl)
-        return self._session.ask(_GRANT, request, maintenance.read_lease, is_read=False).id
+        # One that is granted twice expires
+        is_read = not lease_id
+        return self._session.ask(_GRANT, request, maintenance.read_lease, is_read=is_read).id
 
     def revoke_lease(self, lease_id: int) -> None:
         """End a lease: its keys are gone. Raises LeaseLostError."""

@@ -31,6 +31,7 @@ _STREAM_WINDOW = 4 << 20
 _CONNECTION_WINDOW = 64 << 20
 _FIRST_WINDOW = 65_535  # as a connection begins, in both directions
 _SENT_FRAME = 16_384
+_SEND_TIMEOUT = 10.0  # seconds for what has no time of its own
 _READ_FRAME = 1 << 20
 # Seconds of silence after which a server is asked whether it is there: etcd takes it amiss more
 # often than every 5 seconds, and where nothing is under way at all.
@@ -267,17 +268,23 @@ class Connection:
                 + _data_frames(stream.number, body[:size], is_last=is_whole and not is_open)
             )
         if not is_whole:
-            self._send_rest(stream, body[size:], is_open=is_open)
+            end = time.monotonic() + (_SEND_TIMEOUT if timeout is None else timeout)
+            self._send_rest(stream, body[size:], end, is_open=is_open)
         return stream
 
-    def _send_rest(self, stream: Stream, body: bytes, *, is_open: bool) -> None:
+    def _send_rest(self, stream: Stream, body: bytes, end: float, *, is_open: bool) -> None:
         """Send what did not fit into the windows, as they open."""
         while body:
             with self.state:
                 while not (stream.is_over or (stream.send_window > 0 and self._send_window > 0)):
-                    self._changed.wait()
+                    if not self._changed.wait(max(0.0, end - time.monotonic())):
+                        break
                 if stream.is_over:
                     return
+                is_stuck = not (stream.send_window > 0 and self._send_window > 0)
+            if is_stuck:
+                stream.cancel()
+                raise ConnectionLost("the server takes nothing more", is_unsent=True)
             with self._sending:
                 size = self._take_window(stream, len(body))
                 is_whole = size == len(body)

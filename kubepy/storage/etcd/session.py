@@ -54,6 +54,7 @@ class EtcdSession:
     """The connection to etcd, and how to get another one.
 
     :ivar timeout: seconds for each call.
+    :ivar was_connected: etcd has answered: it may come back.
     """
 
     def __init__(self, address: Address, timeout: float) -> None:
@@ -63,13 +64,16 @@ class EtcdSession:
         self._connecting = threading.Lock()
         self._connection: Connection | None = None
         self._next_endpoint = 0
-        self._was_connected = False
-        self._is_closed = False
+        self.was_connected = False
+        self.is_closed = False
         self._token = ""
 
-    def connection(self, end: float) -> Connection:
-        """Return a connection that can be used. An etcd that was there already may come back until
-        ``end``; one that was never there is an error once each endpoint was tried.
+    def connection(self, end: float, *, is_patient: bool = True) -> Connection:
+        """Return a connection that can be used.
+
+        :param end: until when etcd may come back, if it was there already. One that was never there
+            is an error once each endpoint was tried.
+        :param is_patient: do not only try each endpoint once.
 
         Raises UnreachableError.
         """
@@ -77,14 +81,16 @@ class EtcdSession:
         if connection is not None and connection.is_usable:
             return connection
         with self._connecting:
-            if self._is_closed:
+            if self.is_closed:
                 raise UnreachableError("the connection to etcd was closed")
             if self._connection is None or not self._connection.is_usable:
-                self._connection = self._connect(end)
-                self._was_connected = True
+                self._connection = self._connect(end, is_patient and self.was_connected)
+                self.was_connected = True
+            if self.is_closed:  # meanwhile
+                self._connection.close()
             return self._connection
 
-    def _connect(self, end: float) -> Connection:
+    def _connect(self, end: float, is_patient: bool) -> Connection:
         pause = _PAUSE
         while True:
             reasons = []
@@ -95,7 +101,7 @@ class EtcdSession:
                     return self._connect_to(host, port, max(0.1, end - time.monotonic()))
                 except OSError as error:
                     reasons.append(f"{shown_endpoint(host, port)}: {reason_of(error)}")
-            if not self._was_connected or time.monotonic() + pause >= end or self._is_closed:
+            if not is_patient or time.monotonic() + pause >= end or self.is_closed:
                 raise self.unreachable(", ".join(reasons))
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
@@ -126,21 +132,21 @@ class EtcdSession:
         reason = reason.removeprefix(f"{shown}: ")  # of the only endpoint
         return UnreachableError(f"etcd at {shown} cannot be reached: {reason}", _UNAVAILABLE)
 
-    def metadata(self, end: float) -> list[tuple[str, str]]:
+    def metadata(self) -> list[tuple[str, str]]:
         """Return the headers that say who asks."""
         if not self.address.user:
             return []
         if not self._token:
             request = maintenance.names(self.address.user, self.address.password)
             call = UnaryCall(self, _AUTHENTICATE, request, is_read=True, has_user=False)
-            self._token = maintenance.first_text(call.result(end - time.monotonic()), 2)
+            self._token = maintenance.first_text(call.result(), 2)
         return [("token", self._token)]
 
     def forget_stale_token(self, failed: CallFailed) -> bool:
         """Tell whether the server only wants another token; then authenticate anew before the next
         call."""
         is_stale = (
-            bool(self._token)
+            bool(self.address.user)
             and failed.code in (_INVALID, _UNAUTHENTICATED)
             and any(words in str(failed) for words in _STALE_TOKENS)
         )
@@ -160,7 +166,7 @@ class EtcdSession:
 
     def close(self) -> None:
         """End the connection, and all calls."""
-        self._is_closed = True
+        self.is_closed = True
         connection = self._connection
         if connection is not None:
             connection.close()
@@ -194,7 +200,7 @@ class UnaryCall:
         """Send the call without waiting for its answer. Raises UnreachableError."""
         while True:
             connection = self._session.connection(self._end)
-            metadata = self._session.metadata(self._end) if self._has_user else []
+            metadata = self._session.metadata() if self._has_user else []
             try:
                 self._stream = connection.call(
                     self._path,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kubepy.storage.etcd.errors import EtcdCompactedError, EtcdError
+from kubepy.storage.etcd.errors import EtcdCompactedError, EtcdError, UnreachableError
 from kubepy.storage.etcd.http2 import CallFailed, ConnectionLost, Stream
 from kubepy.storage.etcd.notices import WatchBatch, WatchResponse, read_watch, watch_request
 from kubepy.storage.etcd.session import TRANSIENT, EtcdSession, error_of
@@ -38,25 +39,32 @@ class Watch:
     def __init__(self, session: EtcdSession, watched: WatchedRange, start_revision: int) -> None:
         self._session = session
         self._watched = watched
-        self._is_closed = False
+        self._closing = threading.Event()
         self.revision = start_revision - 1
-        self._stream = self._open(time.monotonic() + session.timeout)
+        self._patience = time.monotonic() + session.timeout
+        self._stream: Stream | None = None
+        while self._stream is None:
+            self._try_to_open(_PAUSE)
 
     def next_batch(self, timeout: float | None = None) -> WatchBatch | None:
         """Wait for the next batch; return None when the time is over or the watch was closed."""
         until = None if timeout is None else time.monotonic() + timeout
-        while not self._is_closed:
+        while not self._closing.is_set():
+            rest = None if until is None else max(0.0, until - time.monotonic())
+            if self._stream is None:
+                self._try_to_open(_PAUSE if rest is None else min(rest, _PAUSE))
+                if self._stream is None and rest == 0.0:
+                    return None
+                continue
             try:
-                rest = None if until is None else max(0.0, until - time.monotonic())
                 response = self._next_response(self._stream, rest)
             except TimeoutError:
                 return None
             except ConnectionLost:
-                self._reopen()
+                self._stream = None
+                self._patience = time.monotonic() + self._session.timeout
                 continue
-            if response is None:
-                return None
-            batch = self._batch(response)
+            batch = None if response is None else self._batch(response)
             if batch is not None:
                 return batch
         return None
@@ -68,15 +76,37 @@ class Watch:
 
     def close(self) -> None:
         """End the watch, from any thread: who waits for its next batch gets None."""
-        self._is_closed = True
-        self._stream.cancel()
+        self._closing.set()
+        stream = self._stream
+        if stream is not None:
+            stream.cancel()
 
     @property
     def is_closed(self) -> bool:
         """Tell whether the watch was closed."""
-        return self._is_closed
+        return self._closing.is_set()
 
-    def _open(self, end: float) -> Stream:
+    def _try_to_open(self, pause: float) -> None:
+        """Try once to begin the watch; wait a little where etcd does not answer.
+
+        Raises UnreachableError when it has not answered for too long, or never has.
+        """
+        try:
+            self._stream = self._open()
+        except (ConnectionLost, UnreachableError) as error:
+            if self._closing.is_set():
+                return
+            session = self._session
+            may_come_back = session.was_connected and not session.is_closed
+            if not may_come_back or time.monotonic() + pause >= self._patience:
+                if isinstance(error, UnreachableError):
+                    raise
+                raise session.unreachable(str(error)) from None
+            self._closing.wait(pause)
+        if self._closing.is_set() and self._stream is not None:
+            self._stream.cancel()
+
+    def _open(self) -> Stream:
         """Begin the watch on the server, after what was given; wait until it is there."""
         watched = self._watched
         request = watch_request(
@@ -86,33 +116,21 @@ class Watch:
             prev_kv=watched.prev_kv,
             progress=watched.progress,
         )
-        while True:
-            connection = self._session.connection(end)
-            # A member that is cut off from the others is to end the watch
-            metadata = [("hasleader", "true"), *self._session.metadata(end)]
-            try:
-                stream = connection.call(_PATH, request, metadata, is_open=True)
-                response = self._next_response(stream, max(0.0, end - time.monotonic()))
-            except TimeoutError:
-                stream.cancel()
-                self._session.give_up(connection, "the server does not answer")
-                raise self._session.unreachable("a watch is not answered") from None
-            except ConnectionLost as lost:
-                if time.monotonic() + _PAUSE >= end:
-                    raise self._session.unreachable(str(lost)) from None
-                time.sleep(_PAUSE)
-                continue
-            if response is None:
-                raise EtcdError("the connection to etcd was closed")
-            if self.revision < 0:
-                self.revision = response.revision
-            return stream
-
-    def _reopen(self) -> None:
-        stream = self._open(time.monotonic() + self._session.timeout)
-        self._stream = stream
-        if self._is_closed:
+        connection = self._session.connection(self._patience, is_patient=False)
+        # A member that is cut off from the others is to end the watch
+        metadata = [("hasleader", "true"), *self._session.metadata()]
+        stream = connection.call(_PATH, request, metadata, is_open=True)
+        try:
+            response = self._next_response(stream, max(0.1, self._patience - time.monotonic()))
+        except TimeoutError:
             stream.cancel()
+            self._session.give_up(connection, "the server does not answer")
+            raise ConnectionLost("a watch is not answered", is_unsent=False) from None
+        if response is None:
+            raise ConnectionLost("the watch was closed", is_unsent=False)
+        if self.revision < 0:
+            self.revision = response.revision
+        return stream
 
     def _next_response(self, stream: Stream, timeout: float | None) -> WatchResponse | None:
         """Wait for an answer. Raises TimeoutError, ConnectionLost, and errors for good."""
@@ -127,7 +145,7 @@ class Watch:
                 raise ConnectionLost(str(failed), is_unsent=True) from None
             raise error_of(failed, self._session.address) from None
         if message is None:
-            if self._is_closed:
+            if self._closing.is_set():
                 return None
             raise ConnectionLost("the server ended the watch", is_unsent=False)
         response = read_watch(message)

@@ -476,6 +476,33 @@ def test_watch_goes_on_after_a_restart(own_etcd: EtcdServer, own_client: EtcdCli
     assert seen == [b"a0", b"a", b"a1", b"a", b"a2", b"a", b"a3", b"a"]
 
 
+def test_watch_gives_none_while_etcd_is_away(own_etcd: EtcdServer, own_client: EtcdClient) -> None:
+    watch = own_client.watch(b"a")
+    revision = put(own_client, b"a")
+    assert watch.next_batch(5) is not None
+    own_etcd.kill()
+    for timeout in (0, 0.05, 0.2):
+        begin = time.monotonic()
+        assert watch.next_batch(timeout) is None
+        assert time.monotonic() - begin < 1
+    own_etcd.start()
+    assert put(own_client, b"a") == revision + 1
+    batch = watch.next_batch(5)
+    assert batch is not None
+    assert batch.revision == revision + 1
+
+
+def test_watch_closed_while_etcd_is_away_ends_at_once(
+    own_etcd: EtcdServer, own_client: EtcdClient
+) -> None:
+    watch = own_client.watch(b"a")
+    own_etcd.kill()
+    begin = time.monotonic()
+    threading.Timer(0.2, watch.close).start()
+    assert watch.next_batch() is None
+    assert time.monotonic() - begin < 1
+
+
 def test_watch_of_an_etcd_that_stays_away_is_unreachable(own_etcd: EtcdServer) -> None:
     client = own_etcd.client(1.0)
     watch = client.watch(b"a")
@@ -494,6 +521,29 @@ def test_frozen_etcd_times_out(own_etcd: EtcdServer) -> None:
         put(client, b"a")
     own_etcd.resume()
     assert client.get(b"a")[0] is not None
+
+
+def test_large_write_to_a_frozen_etcd_ends_in_time(own_etcd: EtcdServer) -> None:
+    client = own_etcd.client(1.0)
+    put(client, b"a")
+    own_etcd.pause()
+    begin = time.monotonic()
+    with pytest.raises(UnreachableError):
+        put(client, b"a", bytes(1_000_000))
+    assert time.monotonic() - begin < 4
+    own_etcd.resume()
+    assert put(client, b"a", bytes(1_000_000)) > 0
+
+
+def test_reading_transaction_is_sent_again(own_etcd: EtcdServer, own_client: EtcdClient) -> None:
+    put(own_client, b"a")
+    pending = own_client.submit([], [Get(b"a")])
+    pending.result()
+    own_etcd.pause()
+    threading.Timer(0.2, own_etcd.restart).start()
+    result = own_client.txn([], [Get(b"a")])
+    assert isinstance(result.responses[0], RangeResult)
+    assert result.responses[0].total == 1
 
 
 def test_write_whose_answer_is_lost_is_uncertain(own_etcd: EtcdServer) -> None:

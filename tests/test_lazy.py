@@ -142,7 +142,13 @@ def test_client_of_etcd_loads_little(folder: Path) -> None:
     code = (
         "import sys; from kubepy.storage.etcd import client, address; "
         "client.EtcdClient(address.parse_address('etcd://127.0.0.1:2379/a?values=protobuf')); "
-        "large = ['ssl', 'http.client', 'urllib.parse', 'kubepy.storage.etcd.watch']; "
+        "from kubepy.api import storedforms; from kubepy.storage.etcd import keys, values; "
+        "from kubepy.storage.model import Key; "
+        "forms = values.Values(keys.EtcdKeys(), storedforms); "
+        "text = '{\"apiVersion\":\"v1\"}'; key = Key('pods', 'a', 'b'); "
+        "assert forms.decode(key, forms.encode(key, text)) == text; "
+        "large = ['kubepy.api.protobuf', 'kubepy.api.types.table', 'kubepy.storage.etcd.watch', "
+        "'ssl', 'http.client', 'urllib.parse']; "
         "print([name for name in large if name in sys.modules])"
     )
     assert run(folder, code) == "[]\n"

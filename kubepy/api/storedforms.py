@@ -7,11 +7,13 @@ Nearly every kind is stored in the version that kubepy knows. Upstream: the over
 
 from __future__ import annotations
 
-from kubepy.api import protobuf
-from kubepy.api.errors import NotAcceptable
 from kubepy.api.meta import AnyObject, Object
-from kubepy.api.objects import autoscalers, definitions
-from kubepy.api.types import table
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api import protobuf
+    from kubepy.api.objects import autoscalers, definitions
+    from kubepy.api.types import table
 
 _ADMISSION = "admissionregistration.k8s.io"
 _DEFINITION = "CustomResourceDefinition"
@@ -107,10 +109,9 @@ def to_protobuf(obj: AnyObject) -> bytes | None:
     protobuf, which is stored as JSON: custom resources."""
     api_version = obj["apiVersion"]
     known = {**obj, "apiVersion": _read_version(api_version, obj["kind"])}
-    try:
-        return protobuf.encode(known, api_version)
-    except NotAcceptable:
+    if not protobuf.has_message(known["apiVersion"], known["kind"]):
         return None
+    return protobuf.encode(known, api_version)
 
 
 def from_protobuf(data: bytes) -> Object:

@@ -15,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from struct import Struct
+from struct import error as StructError
 from typing import Protocol
 
 from kubepy.storage.etcd import hpack
@@ -364,7 +365,7 @@ class Connection:
             self._read_frames()
         except OSError as error:
             self.fail(reason_of(error) + ("" if self._has_settings else _FOREIGN_HINT))
-        except (ValueError, IndexError) as error:  # HeaderError, struct.error
+        except (ValueError, IndexError, StructError) as error:
             self.fail(f"the server breaks HTTP/2: {error}")
         except Exception as error:
             self.fail(f"{type(error).__name__}: {error}")

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,15 @@ def own_client(own_etcd: EtcdServer) -> Iterator[EtcdClient]:
 def key() -> KeyOf:
     prefix = fresh_prefix().encode()
     return lambda name: prefix + b"/" + name.encode()
+
+
+@contextmanager
+def soon(action: Callable[[], None]) -> Iterator[None]:
+    """Do something while the block runs, and have it done at its end."""
+    timer = threading.Timer(0.3, action)
+    timer.start()
+    yield
+    timer.join()
 
 
 def put(client: EtcdClient, key: bytes, value: bytes = b"1") -> int:
@@ -449,8 +459,8 @@ def test_restarted_etcd_is_found_again(own_etcd: EtcdServer, own_client: EtcdCli
 def test_read_waits_for_etcd_to_come_back(own_etcd: EtcdServer, own_client: EtcdClient) -> None:
     revision = put(own_client, b"a")
     own_etcd.kill()
-    threading.Timer(0.5, own_etcd.start).start()
-    assert own_client.get(b"a")[1] == revision
+    with soon(own_etcd.start):
+        assert own_client.get(b"a")[1] == revision
 
 
 def test_etcd_that_stays_away_is_unreachable(own_etcd: EtcdServer) -> None:
@@ -540,8 +550,8 @@ def test_reading_transaction_is_sent_again(own_etcd: EtcdServer, own_client: Etc
     pending = own_client.submit([], [Get(b"a")])
     pending.result()
     own_etcd.pause()
-    threading.Timer(0.2, own_etcd.restart).start()
-    result = own_client.txn([], [Get(b"a")])
+    with soon(own_etcd.restart):
+        result = own_client.txn([], [Get(b"a")])
     assert isinstance(result.responses[0], RangeResult)
     assert result.responses[0].total == 1
 

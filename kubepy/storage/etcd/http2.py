@@ -341,6 +341,20 @@ class Connection:
         if was_open and not self._failure:
             self._send_frames(_frame(_RESET, 0, stream.number, _NUMBER.pack(_CANCEL)))
 
+    @property
+    def is_over(self) -> bool:
+        """Tell whether the connection has ended."""
+        return bool(self._failure)
+
+    def retire(self) -> None:
+        """Begin nothing more here; the connection ends with the last of its calls."""
+        with self.state:
+            self._is_draining = True
+            is_idle = not self._streams
+            self._changed.notify_all()
+        if is_idle:
+            self.fail("the connection is not used any more")
+
     def close(self) -> None:
         """End the connection and all that is under way."""
         self.fail("the connection was closed")
@@ -394,12 +408,16 @@ class Connection:
                 self._take(kind, flags, number & 0x7FFFFFFF, bytes(buffer[at + 9 : end]))
                 at = end
             del buffer[:at]
+            if self._is_draining and not self._streams:
+                self.close()
 
     def _receive(self) -> bytes:
         while True:
             try:
                 data = self._channel.receive(KEEPALIVE)
             except TimeoutError:
+                if self._is_draining and not self._streams:
+                    return b""
                 if self._is_pinged:
                     raise OSError("the server does not answer any more") from None
                 if self._streams:

@@ -63,6 +63,7 @@ class EtcdSession:
         self._tls = tls_context(address) if address.tls else None
         self._connecting = threading.Lock()
         self._connection: Connection | None = None
+        self._left: list[Connection] = []
         self._next_endpoint = 0
         self.was_connected = False
         self.is_closed = False
@@ -154,9 +155,12 @@ class EtcdSession:
             self._token = ""
         return is_stale
 
-    def give_up(self, connection: Connection, reason: str) -> None:
-        """Use another connection from now on."""
-        connection.fail(reason)
+    def leave(self, connection: Connection) -> None:
+        """Use another connection from now on: this server cannot. What is under way there ends as
+        it may."""
+        connection.retire()
+        self._left = [left for left in self._left if not left.is_over]
+        self._left.append(connection)
 
     def ask(
         self, path: str, request: bytes, read: Callable[[bytes], Answer], *, is_read: bool
@@ -167,9 +171,9 @@ class EtcdSession:
     def close(self) -> None:
         """End the connection, and all calls."""
         self.is_closed = True
-        connection = self._connection
-        if connection is not None:
-            connection.close()
+        for connection in (self._connection, *self._left):
+            if connection is not None:
+                connection.close()
 
 
 class UnaryCall:
@@ -227,11 +231,11 @@ class UnaryCall:
             except ConnectionLost as lost:
                 self._recover(str(lost), is_unsent=lost.is_unsent)
             except CallFailed as failed:
-                if self._session.forget_stale_token(failed):
+                if self._session.forget_stale_token(failed) or "too many requests" in str(failed):
                     self._recover(str(failed), is_unsent=True)
                 elif failed.code in TRANSIENT or "server stopped" in str(failed):
                     if self._connection is not None:
-                        self._session.give_up(self._connection, str(failed))
+                        self._session.leave(self._connection)
                     self._recover(str(failed), is_unsent=False)
                 else:
                     raise error_of(failed, self._session.address) from None
@@ -249,7 +253,7 @@ class UnaryCall:
                 raise
             stream.cancel()
             if time.monotonic() - connection.heard >= self._session.timeout / 2:
-                self._session.give_up(connection, "the server does not answer")
+                connection.fail("the server does not answer")
             raise ConnectionLost("no answer in time", is_unsent=False) from None
         if answer is None:
             raise ConnectionLost("the connection was closed", is_unsent=False)

@@ -124,7 +124,7 @@ class Watch:
             response = self._next_response(stream, max(0.1, self._patience - time.monotonic()))
         except TimeoutError:
             stream.cancel()
-            self._session.give_up(connection, "the server does not answer")
+            connection.fail("the server does not answer")
             raise ConnectionLost("a watch is not answered", is_unsent=False) from None
         if response is None:
             raise ConnectionLost("the watch was closed", is_unsent=False)
@@ -139,7 +139,7 @@ class Watch:
         except CallFailed as failed:
             if failed.code in TRANSIENT:
                 # This member cannot: another endpoint
-                self._session.give_up(stream.connection, str(failed))
+                self._session.leave(stream.connection)
                 raise ConnectionLost(str(failed), is_unsent=False) from None
             if self._session.forget_stale_token(failed):
                 raise ConnectionLost(str(failed), is_unsent=True) from None

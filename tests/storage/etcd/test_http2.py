@@ -249,6 +249,21 @@ def test_server_that_goes_away_ends_what_it_has_not_begun(pair: Pair) -> None:
     assert first.message(5) == b"late"
 
 
+def test_retired_connection_ends_with_its_last_call(pair: Pair) -> None:
+    pair.server.greet()
+    stream = begin(pair)
+    pair.connection.retire()
+    assert not pair.connection.is_usable
+    with pytest.raises(ConnectionLost) as raised:
+        begin(pair)
+    assert raised.value.is_unsent
+    pair.server.answer(1, b"answer")
+    assert stream.message(5) == b"answer"
+    assert stream.message(5) is None
+    while not pair.connection.is_over:
+        time.sleep(0.01)
+
+
 @pytest.mark.parametrize(("code", "is_unsent"), [(7, True), (2, False)])
 def test_broken_off_call_tells_whether_it_was_begun(pair: Pair, code: int, is_unsent: bool) -> None:
     pair.server.greet()

@@ -2,7 +2,7 @@
 
 A store knows nothing of kinds: it sees a :class:`Key` and a dict. A ``Store`` reads snapshots and
 never waits; a ``Transaction`` changes many objects under a lock, and either all of them become
-visible or none.
+visible or none; in etcd they become visible in their order.
 
     store       Store and Transaction: the protocol of every store
     worktree    WorkTree: what only a store of files has
@@ -12,6 +12,7 @@ visible or none.
     transaction changes that are gathered until they are committed: the same in every store
     folder/     FolderStore, in a folder of YAML files, one object a file; its map is in the package
     memory      MemoryStore, which is gone with its process: empty, or a fork of another store
+    etcd/       EtcdStore, in etcd, with the keys and values of a kube-apiserver
     timeline    what writes did to objects, as far back as it is kept
     view        what is recorded at the newest State, and goes on to the next
     indexes     objects by what is in them: a uid, an owner, a node

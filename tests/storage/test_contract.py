@@ -26,12 +26,15 @@ from kubepy.storage import (
     state,
     timeline,
 )
+from kubepy.storage.etcd.address import parse_address
+from kubepy.storage.etcd.store import EtcdStore
 from kubepy.storage.folder import commit_files
 from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.memory import MemoryStore
 from kubepy.storage.model import CommittedChanges
 from kubepy.storage.store import Store
 from kubepy.storage.transaction import EXPIRED_WITH_A_WRITE
+from tests.etcd import fresh_prefix
 from tests.stores import (
     changes,
     disagreements,
@@ -43,13 +46,22 @@ from tests.stores import (
 )
 
 from .conftest import config_map, create, event, history, key, names, record, told
+from .etcd.counting import CountingClient
 from .strange import StrangeStore
 
 OpenNew = Callable[..., Store]
 
 
 @pytest.fixture(
-    params=["folder", "memory", "strange", "fork of a folder", "fork of a memory store"]
+    params=[
+        "folder",
+        "memory",
+        "etcd",
+        "strange",
+        "fork of a folder",
+        "fork of a memory store",
+        "fork of etcd",
+    ]
 )
 def open_new(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenNew]:
     """A function that opens a new, empty store; it is checked and closed at the end."""
@@ -64,6 +76,10 @@ def open_new(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenNew
             state = tmp_path / f"state-{len(opened)}"
             FolderStore.initialize(state, {})
             store = FolderStore(state, **options)
+        if "etcd" in request.param:
+            server = request.getfixturevalue("etcd_server")
+            address = parse_address(server.address(fresh_prefix()), {})
+            store = EtcdStore(address, client=CountingClient(address), **options)
         opened.append(store)
         if "fork" in request.param:
             store = fork_of(store)
@@ -79,6 +95,12 @@ def open_new(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenNew
 @pytest.fixture
 def store(open_new: OpenNew) -> Store:
     return open_new()
+
+
+def counts_objects(store: Store) -> bool:
+    """Tell whether a store gives one revision to each object that a transaction has changed, in
+    place of one to each write."""
+    return isinstance(store, EtcdStore)
 
 
 def test_stored_object_is_same_with_resource_version(store: Store) -> None:
@@ -275,7 +297,7 @@ def test_writes_of_one_object_in_a_transaction_are_one_change(store: Store) -> N
     with store.transaction() as transaction:
         transaction.create(key("a"), config_map("a"))
         transaction.update(key("a"), config_map("a", "2"))
-    assert told(store, 0) == [(2, "ADDED", "a")]
+    assert told(store, 0) == [(1 if counts_objects(store) else 2, "ADDED", "a")]
 
 
 def test_replacing_object_by_another_of_its_name_is_deletion_and_addition(store: Store) -> None:
@@ -288,6 +310,8 @@ def test_replacing_object_by_another_of_its_name_is_deletion_and_addition(store:
 
 
 def test_change_log_forgets_old_revisions(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    if isinstance(store, EtcdStore):
+        pytest.skip("etcd forgets when somebody compacts it: tests/storage/etcd/test_store.py")
     for module in (commit_files, state):
         monkeypatch.setattr(module, "LOG_LENGTH", 3)
         monkeypatch.setattr(module, "LOG_SLACK", 2)
@@ -373,7 +397,7 @@ def test_revisions_taken_by_writes_that_come_to_nothing_are_not_given_again(stor
         transaction.create(key("a"), config_map("a"))
         transaction.delete(key("a"))
     create(store, config_map("b"))
-    assert told(store, 0) == [(3, "ADDED", "b")]
+    assert told(store, 0) == [(1 if counts_objects(store) else 3, "ADDED", "b")]
 
 
 # --- following a store ---
@@ -520,6 +544,10 @@ def test_revisions_of_expiry_do_not_depend_on_how_writes_are_grouped(
                 transaction.create(Key(resource, "default", obj["metadata"]["name"]), obj)
         steps = steps[count:]
     versions = [obj["metadata"]["resourceVersion"] for obj in store.list("configmaps").objects]
+    if counts_objects(store):  # what was over within its transaction has none
+        assert [name for _, change, name in told(store, 0) if change == "ADDED"] == ["a", "b"]
+        assert int(versions[0]) < int(versions[1]) == store.revision
+        return
     assert (versions, store.revision) == (["4", "6"], 6)
 
 
@@ -701,18 +729,21 @@ def test_each_write_has_entry_in_order_of_writes(store: Store) -> None:
     with store.transaction() as transaction:
         transaction.delete(key("a"))
         transaction.create(key("a"), config_map("a", "4"))
-    assert history(store) == [
-        (1, "a", None, ("1",)),
-        (2, "b", None, ("1",)),
-        (3, "a", ("1",), ("2",)),
-        (4, "a", ("2",), ("3",)),
-        (5, "a", ("3",), None),
-        (6, "a", None, ("4",)),
+    # where an object has one revision in a transaction, the writes of it have that of the object
+    revisions = [1, 1, 2, 2, 3, 4] if counts_objects(store) else [1, 2, 3, 4, 5, 6]
+    assert [revision for revision, *_ in history(store)] == revisions
+    assert [entry[1:] for entry in history(store)] == [
+        ("a", None, ("1",)),
+        ("b", None, ("1",)),
+        ("a", ("1",), ("2",)),
+        ("a", ("2",), ("3",)),
+        ("a", ("3",), None),
+        ("a", None, ("4",)),
     ]
     assert {(entry.at, entry.is_outside, entry.note) for entry in timeline_of(store)} == {
         (1_500_000, False, "")
     }
-    assert history(store, after=4) == history(store)[4:]
+    assert history(store, after=revisions[3]) == history(store)[4:]
 
 
 def test_grouping_of_writes_makes_no_difference_to_timeline(open_new: OpenNew) -> None:
@@ -728,7 +759,10 @@ def test_grouping_of_writes_makes_no_difference_to_timeline(open_new: OpenNew) -
                     now[0] += 1
                     write = transaction.create if int(value) < 3 else transaction.update
                     write(key(f"n{name}"), config_map(f"n{name}", value))
-        histories.append(timeline_of(store))
+        entries = timeline_of(store)
+        if counts_objects(store):
+            entries = [entry._replace(revision=number) for number, entry in enumerate(entries)]
+        histories.append(entries)
     assert len(histories[0]) == 12
     assert histories[0] == histories[1] == histories[2]
 
@@ -738,7 +772,8 @@ def test_object_of_one_transaction_alone_is_on_timeline(store: Store) -> None:
     with store.transaction() as transaction:
         transaction.create(key("a"), config_map("a"))
         transaction.delete(key("a"))
-    assert history(store) == [(1, "a", None, ("1",)), (2, "a", ("1",), None)]
+    last = 1 if counts_objects(store) else 2
+    assert history(store) == [(1, "a", None, ("1",)), (last, "a", ("1",), None)]
 
 
 def test_write_that_shows_nothing_has_no_entry(store: Store) -> None:

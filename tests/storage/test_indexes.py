@@ -15,6 +15,8 @@ import pytest
 from kubepy.apiserver.cluster import object_indexes
 from kubepy.storage import Key
 from kubepy.storage.errors import LostStateError
+from kubepy.storage.etcd.address import parse_address
+from kubepy.storage.etcd.store import EtcdStore
 from kubepy.storage.folder.database import Database
 from kubepy.storage.folder.indexsql import expression_of
 from kubepy.storage.folder.store import FolderStore
@@ -30,8 +32,10 @@ from .conftest import Object, config_map, create, file_of, key
 KINDS = [
     "folder",
     "memory",
+    "etcd",
     "fork of a folder",
     "fork of a memory store",
+    "fork of etcd",
     "fork of a folder without indexes",
 ]
 
@@ -48,6 +52,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     if "folder" in request.param:
         FolderStore.initialize(tmp_path / "state", {})
         origin = FolderStore(tmp_path / "state")
+    if "etcd" in request.param:
+        origin = EtcdStore(parse_address(request.getfixturevalue("etcd_address"), {}))
     write_pods(connect(origin), 0)
     if request.param == "fork of a folder":
         RecordedView(origin).refresh()  # makes the indexes

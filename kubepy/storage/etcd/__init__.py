@@ -4,4 +4,12 @@ address.py    what ``--state etcd://…`` says
 client.py     etcd's API: ranges, transactions, watches, leases
 keys.py       a key of the store to and from a key of etcd
 values.py     an object to and from the bytes of a value
+ownkeys.py    what kubepy keeps beside the objects: settings, small values, timeline, locks
+keyspace.py   the place of one cluster: a client and its keys
+store.py      EtcdStore
+commit.py     a transaction: one object after the other
+source.py     everything at one revision, read when it is asked for
+following.py  everything in memory, following a watch
+history.py    the changes between two revisions
+leases.py     named locks, and leases of objects that are over after a while
 """

@@ -1,0 +1,300 @@
+"""The writes of a transaction, one object after the other."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from itertools import count
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kubepy.storage.errors import ConflictError
+from kubepy.storage.etcd.client import Compare, Delete, Get, Operation, Put, RangeResult
+from kubepy.storage.etcd.errors import EtcdError
+from kubepy.storage.etcd.ownkeys import dump_entries, dump_settings, dump_text
+from kubepy.storage.etcd.source import RangeSource
+from kubepy.storage.memory import MemoryTransaction
+from kubepy.storage.model import DELETED, Key, LogEntry, Object
+from kubepy.storage.state import ObjectRecord, State
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from kubepy.storage.etcd.keyspace import Keyspace
+    from kubepy.storage.etcd.leases import HeldLock, SharedLeases
+    from kubepy.storage.timeline import TimelineEntry, TimelineRecorder
+
+MAX_VALUE = 1_400_000  # bytes of an object: etcd takes requests of 1.5 MiB
+MAX_RIDING = 100_000  # bytes of what may be written along with an object
+MAX_OPERATIONS = 100  # of a transaction: etcd takes 128
+LONGEST_LEASE = 1e8  # seconds: what is to last longer has no end
+NO_LEASE = 5  # etcd's code where a lease is not there
+_numbers = count()
+Operations = dict[bytes, Operation]  # by key: etcd takes no two writes of one
+
+
+class ObjectWrite(NamedTuple):
+    """One object that a transaction changes.
+
+    :ivar predicted: the revision that it has within the transaction.
+    :ivar before: the object as it was read; None where there was none.
+    :ivar json: the object; None: it is removed.
+    :ivar entry: of the change log.
+    """
+
+    key: Key
+    predicted: int
+    before: ObjectRecord | None
+    json: str | None
+    expires: float | None
+    entry: LogEntry
+
+
+class EtcdTransaction(MemoryTransaction):
+    """Changes to a store in etcd.
+
+    :ivar values: the small values, each with the newest revision when it was set.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        volatile: Mapping[str, float],
+        now: Callable[[], float],
+        recorder: TimelineRecorder | None,
+    ) -> None:
+        super().__init__(state, volatile, now, recorder)
+        self.base = state.revision
+        self.recorder = recorder
+        self.values: list[tuple[int, str, str | None]] = []
+        self._led_to: int | None = None
+
+    @property
+    def revision(self) -> int:
+        """The newest revision at the start, then that of each write as it is predicted. After the
+        end: up to where the transaction knows all that has happened. It is that of its last write,
+        or that before the first write of somebody else among its own."""
+        return self._revision if self._led_to is None else self._led_to
+
+    def lead_to(self, revision: int) -> None:
+        self._led_to = revision
+
+    def read_ahead(self, keys: Collection[Key]) -> None:
+        """Read objects together that will be asked for one by one."""
+        if isinstance(self._state.source, RangeSource):
+            self._state.source.read_ahead(key for key in keys if key not in self._entries)
+
+    def load_all(self, resource: str, namespace: str | None) -> Iterable[ObjectRecord]:
+        if namespace is None and isinstance(self._state.source, RangeSource):
+            self._state.source.read_whole(resource)
+        return super().load_all(resource, namespace)
+
+    def set_values(self, meta: Mapping[str, str | None], settings: Mapping[str, Any]) -> None:
+        """Set small values, which are written along with the object that is changed next."""
+        self.meta.update(meta)
+        self.settings.update(settings)
+        self.values += [(self._revision, name, value) for name, value in meta.items()]
+
+    def all_settings(self) -> Object:
+        """Return the settings with those that were set."""
+        settings = {**self._state.settings, **self.settings}
+        return {name: value for name, value in settings.items() if value is not None}
+
+    def meta_value(self, name: str) -> str | None:
+        """Return a small value as it is in the transaction."""
+        return self.meta[name] if name in self.meta else self._state.meta_value(name)
+
+    def writes(self) -> list[ObjectWrite]:
+        """Return what is to be written, in order. An object that was replaced by another of its
+        name is two writes."""
+        by_key = {change.key: change for change in self.changed()}
+        writes: list[ObjectWrite] = []
+        gone: set[Key] = set()
+        for entry in self.log():
+            change = by_key[Key(*entry[2:5])]
+            before, text, expires = change.before, change.json, change.expires
+            if entry.type == DELETED:
+                gone.add(change.key)
+                text = expires = None
+            elif change.key in gone:
+                before = None
+            writes.append(ObjectWrite(change.key, entry.revision, before, text, expires, entry))
+        return writes
+
+
+class CommitContext(NamedTuple):
+    """The parts of a store that a commit needs.
+
+    :ivar locks: what this process holds: with any of them lost nothing is written.
+    :ivar leases: of volatile objects; None in a cluster with a clock of its own.
+    :ivar tell: is called with each object that was written, and its revision.
+    """
+
+    keyspace: Keyspace
+    locks: tuple[HeldLock, ...]
+    leases: SharedLeases | None
+    volatile: Mapping[str, float]
+    tell: Callable[[ObjectWrite, int, Object | None], None]
+
+
+class EtcdCommit:
+    """Writes what a transaction has changed."""
+
+    def __init__(self, context: CommitContext, changes: EtcdTransaction) -> None:
+        self._context = context
+        self._layout = context.keyspace.layout
+        self._changes = changes
+        self._values = changes.values[::-1]  # what is written next is last
+        self._entries = changes.timeline[::-1]
+        self._reached = changes.base
+        self._is_alone = True  # nobody else has written since the transaction began
+
+    def run(self) -> None:
+        """Write everything. Raises ConflictError at the first object that somebody else has
+        changed: what comes before it is written."""
+        try:
+            for write in self._changes.writes():
+                self._write_object(write)
+            self._write_rest()
+        finally:
+            self._changes.lead_to(self._reached)
+
+    def _write_object(self, write: ObjectWrite) -> None:
+        riding = self._riding(write.predicted)
+        riding |= self._expiry(write)
+        operation = self._operation(write)
+        if _size(riding) > MAX_RIDING or len(riding) > MAX_OPERATIONS:
+            self._write_own(riding)
+            riding = {}
+        path = self._context.keyspace.codec.path(write.key)
+        expected = write.before.revision if write.before is not None else 0
+        revision = self._send([Compare(path, expected)], [*riding.values(), operation], write)
+        obj = self._changes.settle(write.key, revision) if write.json is not None else None
+        self._context.tell(write, revision, obj)
+
+    def _write_rest(self) -> None:
+        """Write the last small values, the settings, what the timeline has of objects that came
+        and went."""
+        operations = self._riding(None)
+        if self._changes.settings:
+            text = dump_settings(self._changes.all_settings())
+            operations[self._layout.settings] = Put(self._layout.settings, text)
+        self._write_own(operations)
+
+    def _write_own(self, operations: Operations) -> None:
+        """Write what no client can see, in parts that etcd takes."""
+        some: list[Operation] = []
+        size = 0
+        for operation in operations.values():
+            length = _length(operation)
+            if some and (size + length > MAX_VALUE or len(some) == MAX_OPERATIONS):
+                self._send([], some, None)
+                some, size = [], 0
+            some.append(operation)
+            size += length
+        if some:
+            self._send([], some, None)
+
+    def _riding(self, predicted: int | None) -> Operations:
+        """Take the small values that were set before an object, and the entries of the timeline up
+        to it. None: all that are left."""
+        operations: Operations = {}
+        while self._values and (predicted is None or self._values[-1][0] < predicted):
+            _, name, value = self._values.pop()
+            key = self._layout.meta_key(name)
+            operations[key] = Delete(key) if value is None else Put(key, dump_text(value))
+        entries: list[TimelineEntry] = []
+        while self._entries and (predicted is None or self._entries[-1].revision <= predicted):
+            entries.append(self._entries.pop())
+        if entries:
+            key = self._timeline_key()
+            operations[key] = Put(key, dump_entries(entries))
+        return operations
+
+    def _timeline_key(self) -> bytes:
+        """Return a key that nobody else writes; about in the order of time."""
+        name = f"{time.time_ns():020d}-{os.getpid()}-{next(_numbers)}"
+        return self._layout.timeline + name.encode()
+
+    def _expiry(self, write: ObjectWrite) -> Operations:
+        """Say when a volatile object is over, in a cluster with a clock of its own."""
+        operations: Operations = {}
+        if self._context.leases is not None:
+            return operations
+        before = write.before.expires if write.before is not None else None
+        if before is not None:
+            key = self._layout.expiry(before, write.key)
+            operations[key] = Delete(key)
+        if write.expires is not None and self._lifetime(write) is not None:
+            key = self._layout.expiry(write.expires, write.key)
+            operations[key] = Put(key, b"")
+        return operations
+
+    def _lifetime(self, write: ObjectWrite) -> float | None:
+        """Return after how many seconds an object is over; None for one that has no end."""
+        seconds = self._context.volatile.get(write.key.resource)
+        return seconds if seconds is not None and seconds <= LONGEST_LEASE else None
+
+    def _operation(self, write: ObjectWrite) -> Operation:
+        codec = self._context.keyspace.codec
+        path = codec.path(write.key)
+        if write.json is None:
+            return Delete(path)
+        value = codec.encode(write.key, write.json)
+        if len(value) > MAX_VALUE:
+            raise EtcdError(
+                f"{write.key.place}: with {len(value)} bytes it is larger than etcd takes "
+                f"({MAX_VALUE})",
+                3,
+            )
+        lease = 0
+        seconds = self._lifetime(write)
+        if seconds is not None and self._context.leases is not None:
+            lease = self._context.leases.lease(seconds)
+        return Put(path, value, lease)
+
+    def _send(
+        self, compares: list[Compare], operations: list[Operation], write: ObjectWrite | None
+    ) -> int:
+        """Write something if nobody has changed the object, and all locks are held; return the
+        revision. Raises ConflictError, LockTimeoutError."""
+        locks = self._context.locks
+        for lock in locks:
+            if lock.is_lost():
+                raise lock.lost()
+        compares = [*compares, *(lock.compare for lock in locks)]
+        reads = [Get(lock.compare.key) for lock in locks]
+        client = self._context.keyspace.client
+        try:
+            result = client.txn(compares, operations, reads)
+        except EtcdError as error:
+            if error.code != NO_LEASE or self._context.leases is None or write is None:
+                raise
+            self._context.leases.forget()  # an administrator has revoked it
+            result = client.txn(compares, [*operations[:-1], self._operation(write)], reads)
+        if not result.succeeded:
+            for lock, answer in zip(locks, result.responses, strict=True):
+                if not _is_held(lock, answer):
+                    raise lock.lost()
+            place = write.key.place if write is not None else "a value"
+            raise ConflictError(f"{place} was changed by somebody else")
+        self._note(result.revision)
+        return result.revision
+
+    def _note(self, revision: int) -> None:
+        self._is_alone = self._is_alone and revision == self._reached + 1
+        if self._is_alone:
+            self._reached = revision
+
+
+def _is_held(lock: HeldLock, answer: object) -> bool:
+    assert isinstance(answer, RangeResult)
+    return bool(answer.kvs) and answer.kvs[0].create_revision == lock.compare.value
+
+
+def _size(operations: Operations) -> int:
+    return sum(map(_length, operations.values()))
+
+
+def _length(operation: Operation) -> int:
+    return len(operation.value) if isinstance(operation, Put) else 0

@@ -1,0 +1,184 @@
+"""Everything in one etcd in memory: loaded once, then following a watch."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kubepy.storage.etcd.errors import ValueFormatError
+from kubepy.storage.etcd.history import EVERYTHING, expirations_of, next_of
+from kubepy.storage.etcd.ownkeys import end_of, load_settings, load_text
+from kubepy.storage.etcd.source import FollowedSource
+from kubepy.storage.model import (
+    ADDED,
+    DELETED,
+    LOG_LENGTH,
+    MODIFIED,
+    Key,
+    LogEntry,
+    Object,
+    has_moved,
+)
+from kubepy.storage.sortedmap import SortedMap
+from kubepy.storage.state import ObjectRecord, State
+
+if TYPE_CHECKING:
+    from kubepy.storage.etcd.client import Event, Watch
+    from kubepy.storage.etcd.keyspace import Keyspace
+    from kubepy.storage.indexes import FieldIndex
+
+PAGE = 2000
+Written = dict[tuple[Key, int], ObjectRecord]
+
+
+class Follower:
+    """A state in memory that follows etcd. Any thread may ask for it.
+
+    :param keeps_time: volatile objects say when they are over (``/kubepy/expiring/``).
+    :ivar floor: the revision that was loaded: the change log in memory begins there.
+    :ivar written: objects that this process has written, which need not be read again.
+    """
+
+    def __init__(
+        self,
+        keyspace: Keyspace,
+        revision: int,
+        indexes: Sequence[FieldIndex],
+        *,
+        keeps_time: bool,
+    ) -> None:
+        self._keyspace = keyspace
+        self._lock = threading.Lock()
+        self._watch: Watch | None = None
+        self._log: list[LogEntry] = []
+        self._log_floor = self.floor = revision
+        self.written: Written = {}
+        self._objects = self._load(revision, indexes, keeps_time=keeps_time)
+
+    def close(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+
+    @property
+    def revision(self) -> int:
+        return self._objects.revision
+
+    def _load(self, revision: int, indexes: Sequence[FieldIndex], *, keeps_time: bool) -> State:
+        """Read everything at a revision. Raises EtcdCompactedError."""
+        keyspace = self._keyspace
+        client, codec, layout = keyspace.client, keyspace.codec, keyspace.layout
+        pages = client.pages(codec.start, codec.end, revision=revision, page=PAGE)
+        expirations = keyspace.expirations(revision) if keeps_time else {}
+        records = sorted(keyspace.records(pages, expirations), key=lambda record: record.key)
+        kv, _ = client.get(layout.settings, revision)
+        meta: list[tuple[str, tuple[str | None]]] = []
+        for page in client.pages(layout.meta, end_of(layout.meta), revision=revision):
+            meta += [(layout.meta_name(kv.key), (load_text(kv.value),)) for kv in page.kvs]
+        state = State(
+            load_settings(kv.value) if kv is not None else {},
+            meta=SortedMap(sorted(meta)),
+            indexes=tuple(indexes),
+        )
+        return state.with_records([(record, None) for record in records], revision)
+
+    def state(self, compacted: int) -> State:
+        """Return what was followed so far. ``compacted``: from where on etcd has history."""
+        with self._lock:
+            state = self._objects
+            source = FollowedSource(
+                self._keyspace, state.revision, self._log_floor, self._log, len(self._log)
+            )
+            compacted = min(compacted, self._log_floor)
+        return state._replace(compacted=compacted, source=source, is_borrowed=True)
+
+    def follow(self, revision: int) -> None:
+        """Go on to a revision at least. Raises CompactedError, after which all must be loaded
+        anew."""
+        with self._lock:
+            if self._watch is None and self._objects.revision < revision:
+                self._watch = self._keyspace.client.watch(
+                    EVERYTHING, EVERYTHING, start_revision=self._objects.revision + 1
+                )
+            while self._objects.revision < revision:
+                assert self._watch is not None
+                batch = next_of(self._watch, self._keyspace.timeout)
+                self._take(batch.events, batch.revision)
+
+    def _take(self, events: Sequence[Event], revision: int) -> None:
+        """Take events in, which lead to a revision."""
+        codec, layout = self._keyspace.codec, self._keyspace.layout
+        state = self._objects
+        expirations = expirations_of(layout, events)
+        meta: dict[str, str | None] = {}
+        settings: Object | None = None
+        changes: dict[Key, ObjectRecord] = {}
+        objects: dict[Key, Object] = {}
+        for event in events:
+            path = event.kv.key
+            key = codec.key(path)
+            if key is not None:
+                present = changes[key] if key in changes else state.get(key)
+                record = self._record(key, event, expirations)
+                if record is not None:
+                    self._note(record, present)
+                    changes[key] = record
+                    if record.json is not None:
+                        objects[key] = record.object
+            elif path.startswith(layout.meta):
+                value = None if event.is_delete else load_text(event.kv.value)
+                meta[layout.meta_name(path)] = value
+            elif path == layout.settings and not event.is_delete:
+                settings = load_settings(event.kv.value)
+
+        if changes:
+            records = [(changes[key], state.get(key)) for key in sorted(changes)]
+            state = state.with_records(records, revision, objects)
+        if meta:
+            values = [
+                (name, None if meta[name] is None else (meta[name],)) for name in sorted(meta)
+            ]
+            state = state._replace(meta=state.meta.changed(values))
+        if settings is not None:
+            state = state._replace(settings=settings)
+        self._objects = state._replace(revision=revision)
+        self._shorten()
+
+    def _record(
+        self, key: Key, event: Event, expirations: dict[tuple[Key, int], float]
+    ) -> ObjectRecord | None:
+        """Return the object after an event, without JSON where it is gone; None for a value that
+        is no object."""
+        revision = event.kv.mod_revision
+        if event.is_delete:
+            return ObjectRecord(key, revision, None)
+        record = self.written.pop((key, revision), None)
+        if record is not None:
+            return record
+        try:
+            text = self._keyspace.codec.decode(key, event.kv.value)
+        except ValueFormatError:
+            return None
+        return ObjectRecord(key, revision, text, expirations.get((key, revision)))
+
+    def _note(self, record: ObjectRecord, before: ObjectRecord | None) -> None:
+        """Add a change to the log."""
+        former = before.json if before is not None else None
+        if record.json is None:
+            if former is not None:
+                self._log.append(LogEntry(record.revision, DELETED, *record.key, former))
+            return
+        if before is None or former is None:
+            self._log.append(LogEntry(record.revision, ADDED, *record.key, None))
+            return
+        moved = former if has_moved(before.object, record.object) else None
+        self._log.append(LogEntry(record.revision, MODIFIED, *record.key, moved))
+
+    def _shorten(self) -> None:
+        """Forget the beginning of a log that is long. States have the list as it was."""
+        if len(self._log) > 2 * LOG_LENGTH:
+            forgotten = len(self._log) - LOG_LENGTH
+            self._log_floor = self._log[forgotten - 1].revision
+            self._log = self._log[forgotten:]
+        if len(self.written) > LOG_LENGTH:  # of a watch that is far behind
+            self.written.clear()

@@ -1,0 +1,139 @@
+"""The past as etcd remembers it: the changes of objects between two revisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from kubepy.storage.errors import CompactedError
+from kubepy.storage.etcd.errors import UnreachableError, ValueFormatError
+from kubepy.storage.model import (
+    ADDED,
+    DELETED,
+    MODIFIED,
+    Change,
+    Changes,
+    Key,
+    LogEntry,
+    coalesce,
+    former_state,
+)
+
+if TYPE_CHECKING:
+    from kubepy.storage.etcd.client import Event, Watch, WatchBatch
+    from kubepy.storage.etcd.keyspace import Keyspace
+    from kubepy.storage.etcd.objects import ObjectCodec
+    from kubepy.storage.etcd.ownkeys import OwnKeys
+
+EVERYTHING = b"\0"  # the first of all keys, and the end of them
+
+
+class ObjectState(NamedTuple):
+    """An object as a change has left it."""
+
+    revision: int
+    json: str
+    expires: float | None
+
+
+class PastChanges(NamedTuple):
+    """The changes of objects from one revision to another.
+
+    :ivar entries: the change log, oldest first.
+    :ivar objects: the newest states of objects that are there.
+    """
+
+    entries: list[LogEntry]
+    objects: Mapping[Key, ObjectState]
+
+    def changes(self) -> Changes:
+        """Return the changes, of which each object has one."""
+        changes: Changes = []
+        for revision, change_type, key, last, former in coalesce(self.entries):
+            if last is not None:
+                changes.append(Change(revision, DELETED, key, last, former_json=former))
+            elif change_type != DELETED and (state := self.objects.get(key)) is not None:
+                changes.append(
+                    Change(state.revision, change_type, key, state.json, state.expires, former)
+                )
+        return changes
+
+
+def read_history(keyspace: Keyspace, since: int, until: int) -> PastChanges:
+    """Read what happened after a revision up to another. Raises CompactedError."""
+    entries: list[LogEntry] = []
+    objects: dict[Key, ObjectState] = {}
+    if since >= until:
+        return PastChanges(entries, objects)
+    codec = keyspace.codec
+    for events in _batches(keyspace, since, until):
+        expirations = expirations_of(keyspace.layout, events)
+        for event in events:
+            if event.kv.mod_revision > until:
+                break
+            key = codec.key(event.kv.key)
+            if key is None:
+                continue
+            entry, text = _entry(codec, key, event)
+            if entry is not None:
+                entries.append(entry)
+            if text is None:
+                objects.pop(key, None)
+            else:
+                revision = event.kv.mod_revision
+                expires = expirations.get((key, revision))
+                objects[key] = ObjectState(revision, text, expires)
+    return PastChanges(entries, objects)
+
+
+def expirations_of(layout: OwnKeys, events: Iterable[Event]) -> dict[tuple[Key, int], float]:
+    """Return when the objects of some writes are over: those that say so."""
+    expirations: dict[tuple[Key, int], float] = {}
+    for event in events:
+        if not event.is_delete and event.kv.key.startswith(layout.expiring):
+            moment, key = layout.read_expiry(event.kv.key)
+            expirations[key, event.kv.mod_revision] = moment
+    return expirations
+
+
+def _batches(keyspace: Keyspace, since: int, until: int) -> Iterator[list[Event]]:
+    """Yield the events of all keys after a revision, until they reach another.
+
+    Every revision of etcd is a write of some key: so whoever watches all of them hears when one is
+    reached, without etcd telling its progress (which 3.4 does wrongly when it is asked).
+    """
+    watch = keyspace.client.watch(EVERYTHING, EVERYTHING, start_revision=since + 1, prev_kv=True)
+    try:
+        reached = since
+        while reached < until:
+            batch = next_of(watch, keyspace.timeout)
+            yield batch.events
+            reached = batch.revision
+    finally:
+        watch.close()
+
+
+def next_of(watch: Watch, timeout: float) -> WatchBatch:
+    """Wait for what a watch has for certain. Raises UnreachableError, CompactedError."""
+    batch = watch.next_batch(timeout)
+    if batch is None:
+        raise UnreachableError(f"etcd: a watch gave nothing for {timeout:g} s", 14)
+    return batch
+
+
+def _entry(codec: ObjectCodec, key: Key, event: Event) -> tuple[LogEntry | None, str | None]:
+    """Return the entry of the change log for an event, and the object after it."""
+    revision = event.kv.mod_revision
+    try:
+        before = codec.decode(key, event.prev_kv.value) if event.prev_kv is not None else None
+        text = None if event.is_delete else codec.decode(key, event.kv.value)
+    except ValueFormatError:  # lists leave it out, too
+        return None, None
+    if text is None:
+        if before is None:
+            raise CompactedError(f"what {key.place} was at revision {revision} is compacted")
+        return LogEntry(revision, DELETED, *key, before), None
+    is_new = event.kv.create_revision == revision
+    if is_new:
+        return LogEntry(revision, ADDED, *key, None), text
+    return LogEntry(revision, MODIFIED, *key, former_state(before, text)), text

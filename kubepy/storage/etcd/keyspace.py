@@ -1,0 +1,68 @@
+"""The place of a cluster: an etcd, and the keys in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from kubepy.storage.etcd.client import Client
+from kubepy.storage.etcd.errors import ValueFormatError
+from kubepy.storage.etcd.objects import ObjectCodec
+from kubepy.storage.etcd.ownkeys import OwnKeys, end_of, load_entries
+from kubepy.storage.state import ObjectRecord
+from kubepy.storage.timeline import TimelineEntry, cut
+
+if TYPE_CHECKING:
+    from kubepy.storage.etcd.address import Address
+    from kubepy.storage.etcd.client import KeyValue, RangeResult
+    from kubepy.storage.model import Key
+
+
+class Keyspace:
+    """The keys of a cluster, and the connection over which they are read and written."""
+
+    def __init__(self, address: Address, client: Client | None = None) -> None:
+        self.address = address
+        self.timeout = address.timeout
+        self.client = client or Client(address)
+        self.codec = ObjectCodec(address.prefix, address.values)
+        self.layout = OwnKeys(address.prefix)
+
+    def records(
+        self, pages: Iterable[RangeResult], expirations: Mapping[Key, tuple[float, int]]
+    ) -> Iterator[ObjectRecord]:
+        """Yield the objects of pages, without values that are none."""
+        for page in pages:
+            for kv in page.kvs:
+                key = self.codec.key(kv.key)
+                if key is None:
+                    continue
+                try:
+                    text = self.codec.decode(key, kv.value)
+                except ValueFormatError:
+                    continue
+                expires, revision = expirations.get(key, (None, 0))
+                is_current = revision == kv.mod_revision
+                yield ObjectRecord(key, kv.mod_revision, text, expires if is_current else None)
+
+    def expirations(self, revision: int) -> dict[Key, tuple[float, int]]:
+        """Return when volatile objects are over, with the revisions of the writes that said so."""
+        expirations: dict[Key, tuple[float, int]] = {}
+        start = self.layout.expiring
+        for page in self.client.pages(start, end_of(start), revision=revision):
+            for kv in page.kvs:
+                moment, key = self.layout.read_expiry(kv.key)
+                if expirations.get(key, (0.0, 0))[1] < kv.mod_revision:
+                    expirations[key] = moment, kv.mod_revision
+        return expirations
+
+    def timeline(self, revision: int, first: int, length: float, after: int) -> list[TimelineEntry]:
+        """Return the entries of the timeline at a revision: see ``Source.timeline``."""
+        start = self.layout.timeline
+        kvs: list[KeyValue] = []
+        for page in self.client.pages(start, end_of(start), revision=revision):
+            kvs += page.kvs
+        entries: list[TimelineEntry] = []
+        for kv in sorted(kvs, key=lambda kv: kv.mod_revision):
+            entries += load_entries(kv.value, kv.mod_revision)
+        return [entry for entry in cut(entries, first, length) if entry.revision > after]

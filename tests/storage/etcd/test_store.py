@@ -1,0 +1,372 @@
+"""The store in etcd, with etcd's own revisions: what the contract of every store does not say."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from kubepy.apiserver.cluster import object_indexes
+from kubepy.storage import CompactedError, ConflictError, Key, LockTimeoutError
+from kubepy.storage.errors import LostStateError
+from kubepy.storage.etcd import leases
+from kubepy.storage.etcd.address import parse_address
+from kubepy.storage.etcd.client import Client
+from kubepy.storage.etcd.errors import EtcdError
+from kubepy.storage.etcd.keys import Keys
+from kubepy.storage.etcd.ownkeys import OwnKeys
+from kubepy.storage.etcd.store import EtcdStore
+from kubepy.storage.model import CommittedChanges, in_full
+from tests.etcd import EtcdServer
+
+from ..conftest import config_map, create, event, history, key, names, record
+
+EVENTS = {"events": 3600.0}
+Open = Callable[..., EtcdStore]
+
+
+@pytest.fixture
+def open_store(etcd_address: str) -> Iterator[Open]:
+    """A function that opens stores of one cluster in etcd."""
+    opened: list[EtcdStore] = []
+
+    def open_one(**options: Any) -> EtcdStore:
+        store = EtcdStore(parse_address(etcd_address, {}), volatile=EVENTS, **options)
+        opened.append(store)
+        return store
+
+    yield open_one
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def store(open_store: Open) -> EtcdStore:
+    return open_store()
+
+
+@pytest.fixture
+def client(store: EtcdStore) -> Iterator[Client]:
+    """A connection beside that of the store."""
+    client = Client(store.address)
+    yield client
+    client.close()
+
+
+def version(store: EtcdStore, name: str) -> int:
+    obj = store.get(key(name))
+    assert obj is not None
+    return int(obj["metadata"]["resourceVersion"])
+
+
+def follow(store: EtcdStore) -> None:
+    """Let a store hold everything in memory."""
+    store.connect(time.time, indexes=object_indexes)
+    store.state().found("uid", ["none"])
+
+
+def test_resource_version_is_the_mod_revision_of_the_key(store: EtcdStore, client: Client) -> None:
+    with store.transaction() as transaction:
+        first = transaction.create(key("a"), config_map("a"))
+        second = transaction.create(key("b"), config_map("b"))
+    kv, revision = client.get(Keys(store.address.prefix).of(key("a")))
+    assert kv is not None
+    assert first["metadata"]["resourceVersion"] == str(kv.mod_revision)
+    assert int(second["metadata"]["resourceVersion"]) == kv.mod_revision + 1 == revision
+    assert transaction.revision == store.revision == revision
+
+
+def test_transaction_writes_one_object_at_each_revision(store: EtcdStore) -> None:
+    base = store.revision
+    create(store, *(config_map(name) for name in "abc"))
+    changes = in_full(store.changes, base).changes
+    assert [(change.revision - base, change.key.name) for change in changes] == [
+        (1, "a"),
+        (2, "b"),
+        (3, "c"),
+    ]
+
+
+def test_small_values_share_the_revision_of_the_object_after_them(
+    store: EtcdStore, client: Client
+) -> None:
+    own = OwnKeys(store.address.prefix)
+    record(store)
+    with store.transaction() as transaction:
+        store.set_values({"count": "1"})
+        transaction.create(key("a"), config_map("a"))
+        store.set_values({"last": "2"})
+    count, last = (client.get(own.meta_key(name))[0] for name in ("count", "last"))
+    assert count is not None
+    assert last is not None
+    assert count.mod_revision == version(store, "a")
+    assert last.mod_revision == version(store, "a") + 1
+    assert history(store) == [(version(store, "a"), "a", None, ("1",))]
+
+
+def test_values_of_an_object_that_met_a_conflict_are_not_set(open_store: Open) -> None:
+    store, other = open_store(), open_store()
+    create(store, config_map("b"))
+    with pytest.raises(ConflictError), store.transaction() as transaction:  # noqa: PT012
+        store.set_values({"first": "1"})
+        transaction.create(key("a"), config_map("a"))
+        store.set_values({"second": "1"})
+        transaction.update(key("b"), config_map("b", "2"))
+        with other.transaction() as beside:
+            beside.update(key("b"), config_map("b", "3"))
+    assert names(store.list("configmaps").objects) == ["a", "b"]
+    assert (store.meta("first"), store.meta("second")) == ("1", None)
+    assert store.get(key("b"))["data"] == {"a": "3"}  # type: ignore[index]
+
+
+@pytest.mark.parametrize("is_followed", [False, True])
+def test_object_that_somebody_made_or_removed_meanwhile_is_a_conflict(
+    open_store: Open, is_followed: bool
+) -> None:
+    store, other = open_store(), open_store()
+    if is_followed:
+        follow(store)
+    with pytest.raises(ConflictError), store.transaction() as transaction:  # noqa: PT012
+        transaction.create(key("a"), config_map("a"))
+        create(other, config_map("a", "other"))
+    with pytest.raises(ConflictError), store.transaction() as transaction:  # noqa: PT012
+        transaction.update(key("a"), config_map("a"))
+        with other.transaction() as beside:
+            beside.delete(key("a"))
+    assert store.get(key("a")) is None
+
+
+def test_revision_after_a_transaction_is_that_before_the_writes_of_others(
+    open_store: Open,
+) -> None:
+    store, other = open_store(), open_store()
+    base = store.revision
+    with store.transaction() as transaction:
+        transaction.create(key("a"), config_map("a"))
+        create(other, config_map("b"))
+    assert transaction.revision == base
+    changes = in_full(store.changes, transaction.revision).changes
+    assert [change.key.name for change in changes] == ["b", "a"]
+
+
+@pytest.mark.parametrize("is_followed", [False, True])
+def test_watcher_that_is_cut_after_any_event_loses_and_doubles_nothing(
+    open_store: Open, is_followed: bool
+) -> None:
+    store, other = open_store(), open_store()
+    base = store.revision
+    create(store, *(config_map(name) for name in "abc"))
+    store.set_values({"beside": "1"})
+    with store.transaction() as transaction:
+        transaction.update(key("a"), config_map("a", "2"))
+        transaction.delete(key("b"))
+        transaction.create(key("d"), config_map("d"))
+    if is_followed:
+        follow(other)
+    whole = in_full(other.changes, base)
+    for revision in range(base, store.revision + 1):
+        values: dict[str, str] = {}
+        before, after = other.changes(base), other.changes(revision)
+        assert whole.revision == before.revision == after.revision
+        assert [change.revision for change in after.changes] == sorted(
+            {change.revision for change in after.changes if change.revision > revision}
+        )
+        for change in before.changes:
+            if change.type != "DELETED":
+                values[change.key.name] = change.object["data"]["a"]
+        assert values == {"a": "2", "c": "1", "d": "1"}
+
+
+def test_changes_from_a_compacted_revision_are_gone(open_store: Open, client: Client) -> None:
+    store, late = open_store(), open_store()
+    base = store.revision
+    create(store, *(config_map(name) for name in "abc"))
+    client.compact(base + 2)
+    with pytest.raises(CompactedError):
+        store.changes(base)
+    assert [change.key.name for change in late.changes(base + 2).changes] == ["c"]
+
+
+def test_lazy_state_is_lost_when_its_revision_is_compacted(
+    store: EtcdStore, client: Client
+) -> None:
+    create(store, config_map("a"))
+    state = store.state()
+    create(store, config_map("b"))
+    client.compact(store.revision)
+    with pytest.raises(LostStateError):
+        state.get(key("a"))
+    assert state.is_lost()
+    assert store.state().get(key("a")) is not None
+
+
+def test_followed_state_outlives_a_compaction(store: EtcdStore, client: Client) -> None:
+    follow(store)
+    base = store.revision
+    state = store.state()
+    create(store, config_map("a"))
+    assert [change.key.name for change in store.changes(base).changes] == ["a"]
+    client.compact(store.revision)
+    create(store, config_map("b"))
+    assert [change.key.name for change in store.changes(base).changes] == ["a", "b"]
+    assert state.objects("configmaps") == []
+
+
+def test_follower_that_was_left_behind_a_compaction_begins_anew(
+    open_store: Open, client: Client
+) -> None:
+    store, other = open_store(), open_store()
+    follow(store)
+    create(other, *(config_map(name) for name in "abc"))
+    client.compact(other.revision)
+    assert names(store.list("configmaps").objects) == ["a", "b", "c"]
+
+
+def test_commits_of_this_store_are_heard_one_by_one(open_store: Open) -> None:
+    store, other = open_store(), open_store()
+    heard: list[CommittedChanges] = []
+    store.watch(heard.append)
+    base = store.revision
+    with store.transaction() as transaction:
+        transaction.create(key("a"), config_map("a"))
+        transaction.create(key("b"), config_map("b"))
+        create(other, config_map("c"))
+    assert [(commit.base - base, commit.revision - base) for commit in heard] == [(1, 2), (2, 3)]
+    assert [commit.changes[0].key.name for commit in heard] == ["a", "b"]
+
+
+def test_event_has_a_lease_that_events_of_a_minute_share(store: EtcdStore, client: Client) -> None:
+    for name in "ab":
+        create(store, event(name), resource="events")
+    keys = Keys(store.address.prefix)
+    kvs = [client.get(keys.of(Key("events", "default", name)))[0] for name in "ab"]
+    shared = {kv.lease for kv in kvs if kv is not None}
+    assert len(shared) == 1
+    state = client.lease_state(shared.pop())
+    assert 3600 <= state.granted_ttl <= 3660
+
+
+def test_event_is_written_again_where_its_lease_was_revoked(
+    store: EtcdStore, client: Client
+) -> None:
+    create(store, event("a"), resource="events")
+    kv, _ = client.get(Keys(store.address.prefix).of(Key("events", "default", "a")))
+    assert kv is not None
+    client.revoke_lease(kv.lease)
+    assert store.list("events").objects == []
+    create(store, event("b"), resource="events")
+    assert names(store.list("events").objects) == ["b"]
+
+
+def test_object_that_is_too_large_is_refused_with_its_name(store: EtcdStore) -> None:
+    with pytest.raises(EtcdError, match=r"configmaps/a in default: .* larger than etcd takes"):
+        create(store, config_map("a", "x" * 1_500_000))
+
+
+def test_large_small_values_come_back(store: EtcdStore) -> None:
+    text = "checkpoint " * 300_000
+    store.set_values({"memories": text, "other": "1"})
+    assert store.meta("memories") == text
+    assert dict(store.state().all_meta()) == {"memories": text, "other": "1"}
+
+
+def test_many_values_are_set_in_parts(store: EtcdStore) -> None:
+    with store.transaction() as transaction:
+        store.set_values({f"name-{number}": str(number) for number in range(300)})
+        transaction.create(key("a"), config_map("a"))
+    assert len(store.state().all_meta()) == 300
+
+
+# --- locks
+
+
+def test_lock_is_held_by_one_of_many_machines(open_store: Open) -> None:
+    store, other = open_store(), open_store()
+    with store.hold("manager.lock") as is_lost:
+        assert not is_lost()
+        with pytest.raises(LockTimeoutError, match=r"manager\.lock is held by process \d+ on "):
+            other.hold("manager.lock").__enter__()
+    with other.hold("manager.lock"):
+        pass
+
+
+def test_holder_that_lost_its_lock_writes_nothing_more(open_store: Open, client: Client) -> None:
+    store, other = open_store(), open_store()
+    own = OwnKeys(store.address.prefix)
+    with store.hold("manager.lock") as is_lost:
+        create(store, config_map("a"))
+        kv, _ = client.get(own.lock("manager.lock"))
+        assert kv is not None
+        client.revoke_lease(kv.lease)  # it was cut off for too long
+        with other.hold("manager.lock"):
+            with pytest.raises(LockTimeoutError, match="is not held any more"):
+                create(store, config_map("b"))
+            with pytest.raises(LockTimeoutError, match="is not held any more"):
+                store.set_values({"position": "1"})
+            assert is_lost()
+            create(other, config_map("c"))
+        assert other.holder("manager.lock") is None
+    assert names(other.list("configmaps").objects) == ["a", "c"]
+
+
+def test_lock_of_a_process_that_hangs_is_lost_by_its_own_clock(
+    store: EtcdStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "LOCK_SECONDS", 1)
+    monkeypatch.setattr(leases, "RENEW_SECONDS", 60.0)
+    with store.hold("manager.lock") as is_lost:
+        time.sleep(1.1)
+        assert is_lost()
+        with pytest.raises(LockTimeoutError):
+            create(store, config_map("a"))
+
+
+def test_lock_is_kept_alive(store: EtcdStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "LOCK_SECONDS", 2)
+    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.2)
+    with store.hold("manager.lock") as is_lost:
+        time.sleep(3)
+        assert not is_lost()
+        create(store, config_map("a"))
+
+
+# --- trouble
+
+
+def test_store_goes_on_when_etcd_was_restarted(own_etcd: EtcdServer) -> None:
+    store = EtcdStore(parse_address(own_etcd.address(), {}))
+    follow(store)
+    base = store.revision
+    create(store, config_map("a"))
+    own_etcd.restart()
+    create(store, config_map("b"))
+    assert [change.key.name for change in store.changes(base).changes] == ["a", "b"]
+    store.close()
+
+
+def test_increments_of_many_threads_are_exact(open_store: Open) -> None:
+    store = open_store()
+    create(store, {**config_map("a"), "data": {"n": 0}})
+
+    def add() -> None:
+        own, done = open_store(), 0
+        while done < 20:
+            try:
+                with own.transaction() as transaction:
+                    obj = transaction.get(key("a"))
+                    assert obj is not None
+                    data = {"n": obj["data"]["n"] + 1}
+                    transaction.update(key("a"), {**config_map("a"), "data": data})
+            except ConflictError:
+                continue
+            done += 1
+
+    threads = [threading.Thread(target=add) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert store.get(key("a"))["data"] == {"n": 80}  # type: ignore[index]

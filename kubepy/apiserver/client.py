@@ -1029,6 +1029,13 @@ class Client:
         """Return the newest revision."""
         return self._reads.revision
 
+    def revision_now(self) -> Callable[[], int]:
+        """Return a function that gives the newest revision as it is now. In a batch that is the
+        one of its last write as it is predicted; the commit may lead to an earlier one, which the
+        function gives from then on."""
+        reads, revision = self._reads, self.revision()
+        return lambda: min(revision, reads.revision)
+
     def is_quiet(self) -> bool:
         """Return whether it is known, at next to no cost, that nothing has changed for a moment."""
         return self._worktree is not None and self._worktree.is_quiet()
@@ -1075,9 +1082,10 @@ class Client:
 
             @contextmanager
             def suspend() -> Iterator[None]:
-                since = batch.transaction.revision
+                ended = batch.transaction
                 try:
                     stack.close()  # commits
+                    since = ended.revision
                     yield
                     transaction = begin()
                     batch.go_on(transaction, self._news(transaction, since, observed))

@@ -87,7 +87,7 @@ class FaultyClient(Client):
         faults: FaultSettings,
         controller: str,
         conflicts: dict[str, tuple[str, int]],
-        wrote: Callable[[Key], None],
+        wrote: Callable[[Key, Object | None], None],
     ) -> None:
         self.__dict__.update(inner.__dict__)
         self._inner = inner
@@ -141,7 +141,7 @@ class FaultyClient(Client):
             request.namespace,
             request.name,
         )
-        before = self._version(request, request.name)
+        before = _version_text(self._stored_object(request, request.name))
         # A server meets a conflict only where the request is for a version.
         if request.verb in ("update", "patch") or getattr(
             request.options, "resource_version", None
@@ -150,10 +150,11 @@ class FaultyClient(Client):
 
         result = write()
         name = request.name or (name_of(cast(Object, result)) if isinstance(result, dict) else "")
-        after = self._version(request, name)
+        stored = self._stored_object(request, name)
+        after = _version_text(stored)
         restarts = self._faults.restarts
         if after != before:
-            self._wrote(Key(resource, request.namespace, name))
+            self._wrote(Key(resource, request.namespace, name), stored)
         if (
             restarts is not None
             and after != before
@@ -179,13 +180,17 @@ class FaultyClient(Client):
             self._conflicts[key] = version, count + 1
             raise errors.conflict(resource, name, errors.MODIFIED)
 
-    def _version(self, request: Request, name: str) -> str:
-        """Return the version of an object as it is stored now, "" if there is none."""
+    def _stored_object(self, request: Request, name: str) -> Object | None:
+        """Return an object as it is stored now, None if there is none."""
         resource, request = self._resolve(request)
-        obj = self._find(Key(resource.key, request.namespace, name)) if name else None
-        if obj is not None:
-            return str(obj["metadata"].get("resourceVersion", ""))
+        return self._find(Key(resource.key, request.namespace, name)) if name else None
+
+
+def _version_text(obj: Object | None) -> str:
+    """Return the version of an object, "" if there is none."""
+    if obj is None:
         return ""
+    return str(obj["metadata"].get("resourceVersion", ""))
 
 
 # --- controllers ----------------------------------------------------------------------------------
@@ -216,9 +221,9 @@ class FaultyReconciler:
         self._faults = faults
         self._late: dict[str, list[LateEvent]] = {}  # by resource
         self._conflicts: dict[str, tuple[str, int]] = {}
-        self._writes: dict[
-            Key, dict[str, int]
-        ] = {}  # by the key of the sync: resource → revision of the last write
+        # By the key of the sync: resource → the object that was written last, which has its version
+        # when it is committed; the version alone of what was recalled or is gone
+        self._writes: dict[Key, dict[str, Object | int]] = {}
         self._written: set[str] = set()  # resources
         self._syncing: Key | None = None
         self._assumed: set[Key] = (
@@ -228,9 +233,8 @@ class FaultyReconciler:
         self._recalled = (
             False  # the late events are from the process before, which had them missing
         )
-        self._listed_at = (
-            0  # at a restart everything was listed at this revision: older events are not news
-        )
+        # At a restart everything was listed at this revision: older events are not news
+        self._listed_at: Callable[[], int] = _never_listed
         self._begin()
         self.queue: WorkQueue[Key] = self._inner.queue
 
@@ -285,19 +289,19 @@ class FaultyReconciler:
         finally:
             self._syncing = None
 
-    def _note_write(self, key: Key) -> None:
+    def _note_write(self, key: Key, stored: Object | None) -> None:
         self._written.add(key.resource)
         if self._syncing is not None and self.name in CONSISTENT:
-            self._writes.setdefault(self._syncing, {})[key.resource] = (
-                self._context.client.revision()
-            )
+            writes = self._writes.setdefault(self._syncing, {})
+            writes[key.resource] = self._context.client.revision() if stored is None else stored
         if self.name == SCHEDULER:
             self._assumed.add(key)
 
     def _ensure_ready(self, key: Key) -> None:
         """Raise Status while the controller has not seen what it has written for this key
         (``EnsureReady``)."""
-        for resource, revision in self._writes.get(key, {}).items():
+        for resource, written in self._writes.get(key, {}).items():
+            revision = _version_of(written)
             seen = min(
                 (_version(late.event) for late in self._late.get(resource, ())),
                 default=revision + 1,
@@ -315,7 +319,7 @@ class FaultyReconciler:
         included."""
         self._begin_anew()
         self._list(self._context.client.list_stored)
-        self._listed_at = self._context.client.revision()
+        self._listed_at = self._context.client.revision_now()
         for resource in self._informers.resources():
             for obj in self._informers.list(resource):
                 self._handle(WatchEvent(Key(resource, namespace_of(obj), name_of(obj)), None, obj))
@@ -344,15 +348,16 @@ class FaultyReconciler:
 
     def _is_old(self, event: WatchEvent) -> bool:
         """Tell whether the controller knew of a change when it began anew."""
-        if not self._listed_at:
+        listed_at = self._listed_at()
+        if not listed_at:
             return False
         if event.new is not None:
-            return _version(event) <= self._listed_at
+            return _version(event) <= listed_at
         known = self._informers.get(*event.key)
         if known is None:  # made and deleted by others since, or deleted before
             if event.old is None:
                 return True
-            return _version(event) <= self._listed_at
+            return _version(event) <= listed_at
         if event.old is None:
             return True
         return uid_of(known) != uid_of(event.old)
@@ -418,7 +423,7 @@ class FaultyReconciler:
         if self._listings:
             self._begin_anew()
         self._listings = listings
-        self._listed_at = 0
+        self._listed_at = _never_listed
         self._list(self._context.informers.list)
         if self._recalled:
             for resource in sorted(self._late):
@@ -448,13 +453,17 @@ class FaultyReconciler:
             "controller": self._remembering.remember() if self._remembering else None,
             "late": late,
             "conflicts": dict(sorted(self._conflicts.items())),
-            "writes": [[[*key], writes] for key, writes in sorted(self._writes.items())]
-            if late
-            else [],
+            "writes": self._remembered_writes() if late else [],
         }
         if any(memory.values()):
             return memory
         return None
+
+    def _remembered_writes(self) -> list[Any]:
+        return [
+            [[*key], {resource: _version_of(written) for resource, written in writes.items()}]
+            for key, writes in sorted(self._writes.items())
+        ]
 
     def recall(self, memory: Any) -> None:
         """Take over the JSON of :meth:`remember`."""
@@ -470,6 +479,17 @@ class FaultyReconciler:
         for due, key, old, new, is_update in memory["late"]:
             event = WatchEvent(Key(*key), old, new, is_update)
             self._late.setdefault(event.key.resource, []).append(LateEvent(parse_time(due), event))
+
+
+def _never_listed() -> int:
+    return 0
+
+
+def _version_of(written: Object | int) -> int:
+    """Return the version of an object that was written, or one that is known as such."""
+    if isinstance(written, int):
+        return written
+    return int(written["metadata"]["resourceVersion"])
 
 
 def _version(event: WatchEvent) -> int:

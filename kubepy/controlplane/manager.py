@@ -409,12 +409,17 @@ class Manager:
             self._observe_outside(batch)
             self._sync_keys(batch, start, patience)
             self._source.finish()
-            if self._time.is_own or not self.queues.has_keys():
+            predicted = self._source.revisions.delivered
+            is_saved = self._time.is_own or not self.queues.has_keys()
+            if is_saved:
                 self._save()  # in the same transaction, which costs next to nothing
             self._source.release()
 
         self._summary.commit()
-        self._source.committed()
+        revision = batch.transaction.revision
+        self._source.committed(revision)
+        if is_saved and revision != predicted:  # the store could not know it before
+            self._save()
         # Not where faults are wanted: controllers whose events are late would miss those that are
         # under way.
         if not self.queues.has_keys() and self._client.settings.faults is None:

@@ -110,7 +110,8 @@ class EventSource:
         self.revisions = Revisions()
         self.is_stale = False
         self.is_loaded = False  # the informers hold the cluster as it was at revisions.delivered
-        self._committed_revision = 0  # of the informers when the last batch was committed
+        # of the view when the last batch was committed, and nobody else had written since
+        self._committed_revision = 0
         self._inbox: list[WatchEvent] = []
         self._handlers: dict[str, list[Handler]] = {}  # by resource
         for reconciler in reconcilers:
@@ -199,7 +200,8 @@ class EventSource:
             self._observe(event, note)
 
     def finish(self) -> None:
-        """End a batch, within its transaction: all that is in it has been delivered."""
+        """End a batch, within its transaction: all that is in it has been delivered. The revision
+        that the commit will lead to is not known yet for certain."""
         revision = self._client.revision()
         self.revisions = Revisions(revision, revision)
 
@@ -207,11 +209,14 @@ class EventSource:
         """Let go of the view, so that the index can be shortened when it is written."""
         self._view.release()
 
-    def committed(self) -> None:
-        """Go on from a batch whose transaction was committed."""
-        self._committed_revision = self.revisions.read
+    def committed(self, revision: int) -> None:
+        """Go on from a batch whose transaction was committed, and led to a revision: all that has
+        happened up to it is delivered."""
+        self.revisions = Revisions(revision, revision)
         self._inbox = []
         self._view.refresh()
+        is_own = self._view.is_as_at(revision)
+        self._committed_revision = self._view.revision if is_own else revision
 
     def failed(self, revisions: Revisions) -> None:
         """Go back to the revisions before a batch whose transaction failed. Nothing was written,

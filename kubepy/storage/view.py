@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from kubepy.storage.errors import LostStateError
+from kubepy.storage.errors import CompactedError, LostStateError
 
 if TYPE_CHECKING:
     from kubepy.storage.state import State
@@ -32,6 +32,15 @@ class RecordedView:
         if self._state is None or self._state.is_lost():
             return 0
         return self._state.revision
+
+    def is_as_at(self, revision: int) -> bool:
+        """Return whether no object was changed after a revision up to that of what is seen."""
+        if revision == self.revision:
+            return True
+        try:
+            return not self.read(lambda state: state.entries(revision))
+        except CompactedError:
+            return False
 
     def refresh(self) -> None:
         """Go on to the newest revision."""

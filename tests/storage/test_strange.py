@@ -8,12 +8,15 @@ from contextlib import suppress
 
 import pytest
 
+from kubepy.api.clock import later
 from kubepy.api.errors import Conflict
 from kubepy.api.meta import uid_of
 from kubepy.apiserver.cluster import VOLATILE, LocalCluster
+from kubepy.apiserver.fault_settings import parse_faults
 from kubepy.controlplane import build_manager, manager_lock
 from kubepy.controlplane.furnishing import add_first_node
 from kubepy.controlplane.open import new_memory_store
+from kubepy.runtime.checkpoint import settled_checkpoint
 from kubepy.storage import CompactedError, ConflictError, Key
 from kubepy.storage.model import CommittedChanges, in_full
 
@@ -203,3 +206,45 @@ def test_count_of_an_object_is_committed_with_it() -> None:
     assert store.get(Key("configmaps", "default", "b")) is None
     cluster.client.delete("configmaps", "a", namespace="default")
     assert make("a") != first
+
+
+def test_checkpoint_where_others_are_given_revisions_is_of_the_commit() -> None:
+    cluster = strange_cluster()
+    assert isinstance(cluster.store, StrangeStore)
+    cluster.store.others = 5
+    settle(cluster)
+    checkpoint = settled_checkpoint(cluster)
+    assert checkpoint is not None
+    assert checkpoint.revision == cluster.store.revision
+    revision = cluster.store.revision
+    settle(cluster)
+    assert cluster.store.revision == revision
+
+
+def test_batch_that_webhooks_divide_hears_of_no_write_of_its_own() -> None:
+    cluster = strange_cluster()
+    assert isinstance(cluster.store, StrangeStore)
+    cluster.store.others = 5
+    with cluster.client.batch() as batch:
+        cluster.client.create("configmaps", config_map("a"), namespace="default")
+        with batch.suspend():
+            pass
+        assert [(part.is_own, len(part.events)) for part in batch.drain_parts()] == [(True, 1)]
+
+
+@pytest.mark.parametrize("others", [0, 5])
+def test_faulty_controllers_converge_where_others_are_given_revisions(others: int) -> None:
+    cluster = strange_cluster()
+    store = cluster.store
+    assert isinstance(store, StrangeStore)
+    faults = {
+        "seed": 3,
+        "lateEvents": {"rate": 0.5, "delay": "1s..5s"},
+        "restarts": {"rate": 0.2},
+        "conflicts": {"rate": 0.2},
+    }
+    cluster.use_faults(parse_faults("faults", faults))
+    store.others = others
+    with manager_lock(cluster):
+        build_manager(cluster).advance(later(cluster.clock.now(), 600.0))
+    assert content(cluster) == {"replicas": 3, "sets": 1, "pods": ["Running"] * 3}

@@ -142,7 +142,7 @@ class EtcdCommit:
 
     def __init__(self, context: CommitContext, changes: EtcdTransaction) -> None:
         self._context = context
-        self._layout = context.keyspace.layout
+        self._own = context.keyspace.own
         self._changes = changes
         self._values = changes.values[::-1]  # what is written next is last
         self._entries = changes.timeline[::-1]
@@ -166,7 +166,7 @@ class EtcdCommit:
         if _size(riding) > MAX_RIDING or len(riding) > MAX_OPERATIONS:
             self._write_own(riding)
             riding = {}
-        path = self._context.keyspace.codec.path(write.key)
+        path = self._context.keyspace.keys.of(write.key)
         expected = write.before.revision if write.before is not None else 0
         revision = self._send([Compare(path, expected)], [*riding.values(), operation], write)
         obj = self._changes.settle(write.key, revision) if write.json is not None else None
@@ -178,7 +178,7 @@ class EtcdCommit:
         operations = self._riding(None)
         if self._changes.settings:
             text = dump_settings(self._changes.all_settings())
-            operations[self._layout.settings] = Put(self._layout.settings, text)
+            operations[self._own.settings] = Put(self._own.settings, text)
         self._write_own(operations)
 
     def _write_own(self, operations: Operations) -> None:
@@ -201,7 +201,7 @@ class EtcdCommit:
         operations: Operations = {}
         while self._values and (predicted is None or self._values[-1][0] < predicted):
             _, name, value = self._values.pop()
-            key = self._layout.meta_key(name)
+            key = self._own.meta_key(name)
             operations[key] = Delete(key) if value is None else Put(key, dump_text(value))
         entries: list[TimelineEntry] = []
         while self._entries and (predicted is None or self._entries[-1].revision <= predicted):
@@ -214,7 +214,7 @@ class EtcdCommit:
     def _timeline_key(self) -> bytes:
         """Return a key that nobody else writes; about in the order of time."""
         name = f"{time.time_ns():020d}-{os.getpid()}-{next(_numbers)}"
-        return self._layout.timeline + name.encode()
+        return self._own.timeline + name.encode()
 
     def _expiry(self, write: ObjectWrite) -> Operations:
         """Say when a volatile object is over, in a cluster with a clock of its own."""
@@ -223,10 +223,10 @@ class EtcdCommit:
             return operations
         before = write.before.expires if write.before is not None else None
         if before is not None:
-            key = self._layout.expiry(before, write.key)
+            key = self._own.expiry(before, write.key)
             operations[key] = Delete(key)
         if write.expires is not None and self._lifetime(write) is not None:
-            key = self._layout.expiry(write.expires, write.key)
+            key = self._own.expiry(write.expires, write.key)
             operations[key] = Put(key, b"")
         return operations
 
@@ -236,11 +236,10 @@ class EtcdCommit:
         return seconds if seconds is not None and seconds <= LONGEST_LEASE else None
 
     def _operation(self, write: ObjectWrite) -> Operation:
-        codec = self._context.keyspace.codec
-        path = codec.path(write.key)
+        path = self._context.keyspace.keys.of(write.key)
         if write.json is None:
             return Delete(path)
-        value = codec.encode(write.key, write.json)
+        value = self._context.keyspace.values.encode(write.key, write.json)
         if len(value) > MAX_VALUE:
             raise EtcdError(
                 f"{write.key.place}: with {len(value)} bytes it is larger than etcd takes "

@@ -24,7 +24,7 @@ from kubepy.storage.sortedmap import SortedMap
 from kubepy.storage.state import ObjectRecord, State
 
 if TYPE_CHECKING:
-    from kubepy.storage.etcd.client import Event, Watch
+    from kubepy.storage.etcd.client import KeyEvent, Watch
     from kubepy.storage.etcd.keyspace import Keyspace
     from kubepy.storage.indexes import FieldIndex
 
@@ -67,14 +67,14 @@ class Follower:
     def _load(self, revision: int, indexes: Sequence[FieldIndex], *, keeps_time: bool) -> State:
         """Read everything at a revision. Raises EtcdCompactedError."""
         keyspace = self._keyspace
-        client, codec, layout = keyspace.client, keyspace.codec, keyspace.layout
-        pages = client.pages(codec.start, codec.end, revision=revision, page=PAGE)
+        client, own = keyspace.client, keyspace.own
+        pages = client.pages(*keyspace.keys.everything, revision=revision, page=PAGE)
         expirations = keyspace.expirations(revision) if keeps_time else {}
         records = sorted(keyspace.records(pages, expirations), key=lambda record: record.key)
-        kv, _ = client.get(layout.settings, revision)
+        kv, _ = client.get(own.settings, revision)
         meta: list[tuple[str, tuple[str | None]]] = []
-        for page in client.pages(layout.meta, end_of(layout.meta), revision=revision):
-            meta += [(layout.meta_name(kv.key), (load_text(kv.value),)) for kv in page.kvs]
+        for page in client.pages(own.meta, end_of(own.meta), revision=revision):
+            meta += [(own.meta_name(kv.key), (load_text(kv.value),)) for kv in page.kvs]
         state = State(
             load_settings(kv.value) if kv is not None else {},
             meta=SortedMap(sorted(meta)),
@@ -105,18 +105,18 @@ class Follower:
                 batch = next_of(self._watch, self._keyspace.timeout)
                 self._take(batch.events, batch.revision)
 
-    def _take(self, events: Sequence[Event], revision: int) -> None:
+    def _take(self, events: Sequence[KeyEvent], revision: int) -> None:
         """Take events in, which lead to a revision."""
-        codec, layout = self._keyspace.codec, self._keyspace.layout
+        keys, own = self._keyspace.keys, self._keyspace.own
         state = self._objects
-        expirations = expirations_of(layout, events)
+        expirations = expirations_of(own, events)
         meta: dict[str, str | None] = {}
         settings: Object | None = None
         changes: dict[Key, ObjectRecord] = {}
         objects: dict[Key, Object] = {}
         for event in events:
             path = event.kv.key
-            key = codec.key(path)
+            key = keys.parse(path)
             if key is not None:
                 present = changes[key] if key in changes else state.get(key)
                 record = self._record(key, event, expirations)
@@ -125,10 +125,10 @@ class Follower:
                     changes[key] = record
                     if record.json is not None:
                         objects[key] = record.object
-            elif path.startswith(layout.meta):
+            elif path.startswith(own.meta):
                 value = None if event.is_delete else load_text(event.kv.value)
-                meta[layout.meta_name(path)] = value
-            elif path == layout.settings and not event.is_delete:
+                meta[own.meta_name(path)] = value
+            elif path == own.settings and not event.is_delete:
                 settings = load_settings(event.kv.value)
 
         if changes:
@@ -145,7 +145,7 @@ class Follower:
         self._shorten()
 
     def _record(
-        self, key: Key, event: Event, expirations: dict[tuple[Key, int], float]
+        self, key: Key, event: KeyEvent, expirations: dict[tuple[Key, int], float]
     ) -> ObjectRecord | None:
         """Return the object after an event, without JSON where it is gone; None for a value that
         is no object."""
@@ -156,7 +156,7 @@ class Follower:
         if record is not None:
             return record
         try:
-            text = self._keyspace.codec.decode(key, event.kv.value)
+            text = self._keyspace.values.decode(key, event.kv.value)
         except ValueFormatError:
             return None
         return ObjectRecord(key, revision, text, expirations.get((key, revision)))

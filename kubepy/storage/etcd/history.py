@@ -20,10 +20,10 @@ from kubepy.storage.model import (
 )
 
 if TYPE_CHECKING:
-    from kubepy.storage.etcd.client import Event, Watch, WatchBatch
+    from kubepy.storage.etcd.client import KeyEvent, Watch, WatchBatch
     from kubepy.storage.etcd.keyspace import Keyspace
-    from kubepy.storage.etcd.objects import ObjectCodec
     from kubepy.storage.etcd.ownkeys import OwnKeys
+    from kubepy.storage.etcd.values import Values
 
 EVERYTHING = b"\0"  # the first of all keys, and the end of them
 
@@ -65,16 +65,15 @@ def read_history(keyspace: Keyspace, since: int, until: int) -> PastChanges:
     objects: dict[Key, ObjectState] = {}
     if since >= until:
         return PastChanges(entries, objects)
-    codec = keyspace.codec
     for events in _batches(keyspace, since, until):
-        expirations = expirations_of(keyspace.layout, events)
+        expirations = expirations_of(keyspace.own, events)
         for event in events:
             if event.kv.mod_revision > until:
                 break
-            key = codec.key(event.kv.key)
+            key = keyspace.keys.parse(event.kv.key)
             if key is None:
                 continue
-            entry, text = _entry(codec, key, event)
+            entry, text = _entry(keyspace.values, key, event)
             if entry is not None:
                 entries.append(entry)
             if text is None:
@@ -86,17 +85,17 @@ def read_history(keyspace: Keyspace, since: int, until: int) -> PastChanges:
     return PastChanges(entries, objects)
 
 
-def expirations_of(layout: OwnKeys, events: Iterable[Event]) -> dict[tuple[Key, int], float]:
+def expirations_of(own: OwnKeys, events: Iterable[KeyEvent]) -> dict[tuple[Key, int], float]:
     """Return when the objects of some writes are over: those that say so."""
     expirations: dict[tuple[Key, int], float] = {}
     for event in events:
-        if not event.is_delete and event.kv.key.startswith(layout.expiring):
-            moment, key = layout.read_expiry(event.kv.key)
+        if not event.is_delete and event.kv.key.startswith(own.expiring):
+            moment, key = own.read_expiry(event.kv.key)
             expirations[key, event.kv.mod_revision] = moment
     return expirations
 
 
-def _batches(keyspace: Keyspace, since: int, until: int) -> Iterator[list[Event]]:
+def _batches(keyspace: Keyspace, since: int, until: int) -> Iterator[list[KeyEvent]]:
     """Yield the events of all keys after a revision, until they reach another.
 
     Every revision of etcd is a write of some key: so whoever watches all of them hears when one is
@@ -121,12 +120,12 @@ def next_of(watch: Watch, timeout: float) -> WatchBatch:
     return batch
 
 
-def _entry(codec: ObjectCodec, key: Key, event: Event) -> tuple[LogEntry | None, str | None]:
+def _entry(values: Values, key: Key, event: KeyEvent) -> tuple[LogEntry | None, str | None]:
     """Return the entry of the change log for an event, and the object after it."""
     revision = event.kv.mod_revision
     try:
-        before = codec.decode(key, event.prev_kv.value) if event.prev_kv is not None else None
-        text = None if event.is_delete else codec.decode(key, event.kv.value)
+        before = values.decode(key, event.prev_kv.value) if event.prev_kv is not None else None
+        text = None if event.is_delete else values.decode(key, event.kv.value)
     except ValueFormatError:  # lists leave it out, too
         return None, None
     if text is None:

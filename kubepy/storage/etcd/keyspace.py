@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from kubepy.storage.etcd.client import Client
+from kubepy.storage.etcd.client import EtcdClient
 from kubepy.storage.etcd.errors import ValueFormatError
-from kubepy.storage.etcd.objects import ObjectCodec
+from kubepy.storage.etcd.keys import EtcdKeys
 from kubepy.storage.etcd.ownkeys import OwnKeys, end_of, load_entries
+from kubepy.storage.etcd.values import StoredForms, Values
 from kubepy.storage.state import ObjectRecord
 from kubepy.storage.timeline import TimelineEntry, cut
 
@@ -21,12 +22,14 @@ if TYPE_CHECKING:
 class Keyspace:
     """The keys of a cluster, and the connection over which they are read and written."""
 
-    def __init__(self, address: Address, client: Client | None = None) -> None:
-        self.address = address
+    def __init__(
+        self, address: Address, forms: StoredForms, client: EtcdClient | None = None
+    ) -> None:
         self.timeout = address.timeout
-        self.client = client or Client(address)
-        self.codec = ObjectCodec(address.prefix, address.values)
-        self.layout = OwnKeys(address.prefix)
+        self.client = client or EtcdClient(address)
+        self.keys = EtcdKeys(address.prefix)
+        self.own = OwnKeys(address.prefix)
+        self.values = Values(self.keys, forms, is_protobuf=address.values == "protobuf")
 
     def records(
         self, pages: Iterable[RangeResult], expirations: Mapping[Key, tuple[float, int]]
@@ -34,11 +37,11 @@ class Keyspace:
         """Yield the objects of pages, without values that are none."""
         for page in pages:
             for kv in page.kvs:
-                key = self.codec.key(kv.key)
+                key = self.keys.parse(kv.key)
                 if key is None:
                     continue
                 try:
-                    text = self.codec.decode(key, kv.value)
+                    text = self.values.decode(key, kv.value)
                 except ValueFormatError:
                     continue
                 expires, revision = expirations.get(key, (None, 0))
@@ -48,17 +51,17 @@ class Keyspace:
     def expirations(self, revision: int) -> dict[Key, tuple[float, int]]:
         """Return when volatile objects are over, with the revisions of the writes that said so."""
         expirations: dict[Key, tuple[float, int]] = {}
-        start = self.layout.expiring
+        start = self.own.expiring
         for page in self.client.pages(start, end_of(start), revision=revision):
             for kv in page.kvs:
-                moment, key = self.layout.read_expiry(kv.key)
+                moment, key = self.own.read_expiry(kv.key)
                 if expirations.get(key, (0.0, 0))[1] < kv.mod_revision:
                     expirations[key] = moment, kv.mod_revision
         return expirations
 
     def timeline(self, revision: int, first: int, length: float, after: int) -> list[TimelineEntry]:
         """Return the entries of the timeline at a revision: see ``Source.timeline``."""
-        start = self.layout.timeline
+        start = self.own.timeline
         kvs: list[KeyValue] = []
         for page in self.client.pages(start, end_of(start), revision=revision):
             kvs += page.kvs

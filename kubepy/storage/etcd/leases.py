@@ -16,7 +16,7 @@ from kubepy.storage.etcd.client import Compare, Delete, Get, Put, RangeResult
 from kubepy.storage.etcd.errors import EtcdError, LeaseLostError
 
 if TYPE_CHECKING:
-    from kubepy.storage.etcd.client import Client
+    from kubepy.storage.etcd.client import EtcdClient
 
 LOCK_SECONDS = 15  # a lock whose holder has died or was cut off is free after so long
 RENEW_SECONDS = 4.0
@@ -33,7 +33,7 @@ class HeldLock:
     :ivar compare: holds as long as the lock is held, for transactions.
     """
 
-    def __init__(self, client: Client, name: str, key: bytes) -> None:
+    def __init__(self, client: EtcdClient, name: str, key: bytes) -> None:
         """Take the lock. Raises LockTimeoutError at once where another process has it."""
         self._client = client
         self._name = name
@@ -90,7 +90,7 @@ class SharedLeases:
     """The leases of objects that are over after a while. Objects written within a minute share
     one."""
 
-    def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, client: EtcdClient, clock: Callable[[], float] = time.monotonic) -> None:
         self._client = client
         self._clock = clock
         self._lock = threading.Lock()

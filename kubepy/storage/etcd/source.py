@@ -78,8 +78,8 @@ class RangeSource:
     ) -> None:
         self._keyspace = keyspace
         self._client = keyspace.client
-        self._codec = keyspace.codec
-        self._layout = keyspace.layout
+        self._keys = keyspace.keys
+        self._own = keyspace.own
         self.revision = revision
         self._load = load
         self._volatile = volatile
@@ -129,8 +129,8 @@ class RangeSource:
 
     def _kvs(self, keys: Sequence[Key]) -> list[KeyValue | None]:
         if len(keys) == 1:
-            return [self._client.get(self._codec.path(keys[0]), self.revision)[0]]
-        reads = [Get(self._codec.path(key), revision=self.revision) for key in keys]
+            return [self._client.get(self._keys.of(keys[0]), self.revision)[0]]
+        reads = [Get(self._keys.of(key), revision=self.revision) for key in keys]
         answers = self._client.txn([], reads).responses
         kvs: list[KeyValue | None] = []
         for answer in answers:
@@ -140,7 +140,7 @@ class RangeSource:
 
     def _record(self, key: Key, kv: KeyValue) -> ObjectRecord:
         """Return the object of a value. Raises ValueFormatError for one that holds none."""
-        text = self._codec.decode(key, kv.value)
+        text = self._keyspace.values.decode(key, kv.value)
         expires, revision = self._expirations_of(key.resource).get(key, (None, 0))
         is_current = revision == kv.mod_revision
         return ObjectRecord(key, kv.mod_revision, text, expires if is_current else None)
@@ -164,7 +164,7 @@ class RangeSource:
         return self._records.get((resource, namespace), SortedMap())
 
     def _range(self, resource: str, namespace: str | None) -> list[ObjectRecord]:
-        start, end = self._codec.place(resource, namespace)
+        start, end = self._keys.range_of(resource, namespace)
 
         def read() -> list[ObjectRecord]:
             pages = self._client.pages(start, end, revision=self.revision)
@@ -250,7 +250,7 @@ class RangeSource:
                 for record in records.values()
             ]
         else:
-            keys = self._keys(*self._codec.place(resource, namespace or None))
+            keys = self._read_keys(*self._keys.range_of(resource, namespace or None))
         return sorted(
             key
             for key in keys
@@ -259,10 +259,10 @@ class RangeSource:
             and key.name.startswith(prefix)
         )
 
-    def _keys(self, start: bytes, end: bytes) -> Keys:
+    def _read_keys(self, start: bytes, end: bytes) -> Keys:
         def read() -> Keys:
             pages = self._client.pages(start, end, revision=self.revision, keys_only=True)
-            keys = [self._codec.key(kv.key) for page in pages for kv in page.kvs]
+            keys = [self._keys.parse(kv.key) for page in pages for kv in page.kvs]
             return [key for key in keys if key is not None]
 
         return self._read(read)
@@ -270,7 +270,7 @@ class RangeSource:
     def count(self, resource: str) -> int:
         if self._everything is not None:
             return self._everything.count(resource)
-        start, end = self._codec.place(resource, None)
+        start, end = self._keys.range_of(resource, None)
         counted = self._read(
             lambda: self._client.range(start, end, revision=self.revision, count_only=True)
         )
@@ -279,7 +279,7 @@ class RangeSource:
     def places(self) -> Places:
         if self._everything is not None:
             return self._everything.places()
-        keys = self._keys(self._codec.start, self._codec.end)
+        keys = self._read_keys(*self._keys.everything)
         return list({key[:2]: None for key in keys})
 
     def has_objects(self, resource: str, namespace: str, now: float) -> bool:
@@ -307,14 +307,14 @@ class RangeSource:
         return self._read(lambda: self._keyspace.timeline(self.revision, first, length, after))
 
     def meta(self, name: str) -> str | None:
-        kv, _ = self._read(lambda: self._client.get(self._layout.meta_key(name), self.revision))
+        kv, _ = self._read(lambda: self._client.get(self._own.meta_key(name), self.revision))
         return load_text(kv.value) if kv is not None else None
 
     def meta_names(self) -> list[str]:
-        start = self._layout.meta
+        start = self._own.meta
         pages = self._client.pages(start, end_of(start), revision=self.revision, keys_only=True)
         return self._read(
-            lambda: [self._layout.meta_name(kv.key) for page in pages for kv in page.kvs]
+            lambda: [self._own.meta_name(kv.key) for page in pages for kv in page.kvs]
         )
 
 

@@ -30,6 +30,7 @@ from kubepy.storage.etcd.ownkeys import (
     load_text,
 )
 from kubepy.storage.etcd.source import RangeSource, RangeTables
+from kubepy.storage.etcd.values import AS_THEY_ARE
 from kubepy.storage.model import (
     ADDED,
     DELETED,
@@ -47,7 +48,8 @@ from kubepy.storage.timeline import cut, is_overlong, longest, microseconds
 
 if TYPE_CHECKING:
     from kubepy.storage.etcd.address import Address
-    from kubepy.storage.etcd.client import Client, KeyValue
+    from kubepy.storage.etcd.client import EtcdClient, KeyValue
+    from kubepy.storage.etcd.values import StoredForms
     from kubepy.storage.indexes import FieldIndex, NewIndexes
     from kubepy.storage.timeline import NewRecorder, TimelineEntry
 
@@ -59,6 +61,7 @@ DEFAULT_SETTINGS = {"formatVersion": 1}
 class EtcdStore:
     """A cluster in etcd. Any number of processes and machines may use it at once; so may threads.
 
+    :param forms: the forms in which a control plane stores objects (``kubepy.api.storedforms``).
     :param volatile: resources whose objects expire, and after how many seconds.
     :param now: a time that is not the system's, for ``volatile``; a cluster with a clock has one.
     :param lock_timeout: nobody waits for another writer.
@@ -69,16 +72,17 @@ class EtcdStore:
         self,
         address: Address,
         *,
+        forms: StoredForms = AS_THEY_ARE,
         volatile: Mapping[str, float] | None = None,
         now: Callable[[], float] | None = None,
         lock_timeout: float = 30.0,
-        client: Client | None = None,
+        client: EtcdClient | None = None,
     ) -> None:
         self.address = address
         self.lock_timeout = lock_timeout
-        self._keyspace = Keyspace(address, client)
+        self._keyspace = Keyspace(address, forms, client)
         self._client = self._keyspace.client
-        self._layout = self._keyspace.layout
+        self._own = self._keyspace.own
         self._volatile = dict(volatile or {})
         self._has_own_time = now is not None
         self._now = now or time.time
@@ -139,7 +143,7 @@ class EtcdStore:
 
     def _newest(self) -> tuple[int, Object]:
         """Return the newest revision, and the settings at it."""
-        kv, revision = self._client.get(self._layout.settings)
+        kv, revision = self._client.get(self._own.settings)
         return revision, _settings_of(kv)
 
     def _has_clock(self, settings: Object) -> bool:
@@ -193,7 +197,7 @@ class EtcdStore:
         asked = max(floor, 1)
         if asked < revision:
             try:
-                self._client.get(self._layout.mark, asked)
+                self._client.get(self._own.mark, asked)
             except EtcdCompactedError:
                 floor = self._compacted_at(asked, revision)
         self._checked_floor = floor
@@ -202,7 +206,7 @@ class EtcdStore:
     def _compacted_at(self, since: int, revision: int) -> int:
         """Return the revision that etcd was compacted at, which it tells to watches alone."""
         try:
-            watch = self._client.watch(self._layout.mark, start_revision=since)
+            watch = self._client.watch(self._own.mark, start_revision=since)
             try:
                 watch.next_batch(self.address.timeout)
             finally:
@@ -216,16 +220,17 @@ class EtcdStore:
     @property
     def revision(self) -> int:
         """The newest revision."""
-        return self._client.get(self._layout.mark)[1]
+        return self._client.get(self._own.mark)[1]
 
     def get(self, key: Key) -> Object | None:
         """Return an object, None where there is none."""
         if key.resource in self._volatile:
             record = self.state().get(key)
             return record.object if record is not None and record.is_alive(self._now()) else None
-        codec = self._keyspace.codec
-        kv, _ = self._client.get(codec.path(key))
-        return decode(codec.decode(key, kv.value), kv.mod_revision) if kv is not None else None
+        kv, _ = self._client.get(self._keyspace.keys.of(key))
+        if kv is None:
+            return None
+        return decode(self._keyspace.values.decode(key, kv.value), kv.mod_revision)
 
     def list(self, resource: str, namespace: str | None = None) -> Snapshot:
         """Return the objects of a resource (in one namespace, or None: everywhere)."""
@@ -323,7 +328,7 @@ class EtcdStore:
         current = self._current()
         if current is not None:
             return current.meta_value(name)
-        kv, _ = self._client.get(self._layout.meta_key(name))
+        kv, _ = self._client.get(self._own.meta_key(name))
         return load_text(kv.value) if kv is not None else None
 
     def set_values(
@@ -341,17 +346,17 @@ class EtcdStore:
     def initialize(self, settings: Mapping[str, Any]) -> bool:
         """Make an empty cluster with these settings, unless there is one; return whether it was
         made."""
-        key = self._layout.settings
+        key = self._own.settings
         text = dump_settings({**DEFAULT_SETTINGS, **settings})
         return self._client.txn([Compare(key, 0)], [Put(key, text)]).succeeded
 
     def has_settings(self) -> bool:
         """Tell whether a cluster of kubepy's is there."""
-        return self._client.get(self._layout.settings)[0] is not None
+        return self._client.get(self._own.settings)[0] is not None
 
     def _shorten_timeline(self, last: TimelineEntry, keep: float) -> None:
         """Remove entries that are not kept any more, once there are many of them."""
-        start = self._layout.timeline
+        start = self._own.timeline
         first = self._client.range(start, end_of(start), limit=1)
         if not first.kvs:
             return
@@ -381,7 +386,7 @@ class EtcdStore:
 
         Raises LockTimeoutError, which names the holder, at once.
         """
-        lock = HeldLock(self._client, name, self._layout.lock(name))
+        lock = HeldLock(self._client, name, self._own.lock(name))
         self._held[name] = lock
         try:
             yield lock.is_lost
@@ -391,7 +396,7 @@ class EtcdStore:
 
     def holder(self, name: str) -> str | None:
         """Return the process that holds a named lock, None when there is none."""
-        kv, _ = self._client.get(self._layout.lock(name))
+        kv, _ = self._client.get(self._own.lock(name))
         return kv.value.decode() if kv is not None else None
 
 

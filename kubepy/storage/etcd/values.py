@@ -41,6 +41,27 @@ class StoredForms(Protocol):
         """Return the stored object of such bytes. Raises ValueError."""
 
 
+class PlainForms:
+    """The forms of objects that are stored as they are, as JSON."""
+
+    CONVERTED: Collection[str] = ()
+
+    def to_stored(self, obj: Mapping[str, Any], /) -> Object:
+        return dict(obj)
+
+    def from_stored(self, obj: Mapping[str, Any], /) -> Object:
+        return dict(obj)
+
+    def to_protobuf(self, obj: Mapping[str, Any], /) -> bytes | None:
+        return None
+
+    def from_protobuf(self, data: bytes, /) -> Object:
+        raise ValueError("protobuf is not read here")
+
+
+AS_THEY_ARE = PlainForms()
+
+
 class Values:
     """The values of one cluster.
 

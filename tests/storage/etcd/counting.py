@@ -13,29 +13,28 @@ from typing import Any
 
 from kubepy.storage.etcd.address import Address
 from kubepy.storage.etcd.client import (
-    Client,
     Compare,
     Delete,
-    Event,
+    EtcdClient,
     Get,
     KeyValue,
     Operation,
     Put,
     RangeResult,
     TxnResult,
-    Watch,
-    WatchBatch,
 )
-from kubepy.storage.etcd.keys import Keys
+from kubepy.storage.etcd.keys import EtcdKeys
+from kubepy.storage.etcd.notices import KeyEvent, WatchBatch
+from kubepy.storage.etcd.watch import Watch
 
 
-class CountingClient(Client):
+class CountingClient(EtcdClient):
     """A client that shows revisions as numbers of writes."""
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
-        self._registry = Keys(address.prefix).registry
-        own = Keys(address.prefix).own
+        self._registry = EtcdKeys(address.prefix).registry
+        own = EtcdKeys(address.prefix).own
         self._locks = own + b"locks/"
         self._timeline = own + b"timeline/"
         self._writes: list[int] = []  # the revisions of the writes of objects
@@ -148,7 +147,7 @@ class CountingWatch:
             return None
         client = self._client
         events = [
-            Event(
+            KeyEvent(
                 event.is_delete,
                 client._shown(event.kv),
                 client._shown(event.prev_kv) if event.prev_kv is not None else None,

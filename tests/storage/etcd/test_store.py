@@ -14,9 +14,9 @@ from kubepy.storage import CompactedError, ConflictError, Key, LockTimeoutError
 from kubepy.storage.errors import LostStateError
 from kubepy.storage.etcd import leases
 from kubepy.storage.etcd.address import parse_address
-from kubepy.storage.etcd.client import Client
+from kubepy.storage.etcd.client import EtcdClient
 from kubepy.storage.etcd.errors import EtcdError
-from kubepy.storage.etcd.keys import Keys
+from kubepy.storage.etcd.keys import EtcdKeys
 from kubepy.storage.etcd.ownkeys import OwnKeys
 from kubepy.storage.etcd.store import EtcdStore
 from kubepy.storage.model import CommittedChanges, in_full
@@ -49,9 +49,9 @@ def store(open_store: Open) -> EtcdStore:
 
 
 @pytest.fixture
-def client(store: EtcdStore) -> Iterator[Client]:
+def client(store: EtcdStore) -> Iterator[EtcdClient]:
     """A connection beside that of the store."""
-    client = Client(store.address)
+    client = EtcdClient(store.address)
     yield client
     client.close()
 
@@ -68,11 +68,13 @@ def follow(store: EtcdStore) -> None:
     store.state().found("uid", ["none"])
 
 
-def test_resource_version_is_the_mod_revision_of_the_key(store: EtcdStore, client: Client) -> None:
+def test_resource_version_is_the_mod_revision_of_the_key(
+    store: EtcdStore, client: EtcdClient
+) -> None:
     with store.transaction() as transaction:
         first = transaction.create(key("a"), config_map("a"))
         second = transaction.create(key("b"), config_map("b"))
-    kv, revision = client.get(Keys(store.address.prefix).of(key("a")))
+    kv, revision = client.get(EtcdKeys(store.address.prefix).of(key("a")))
     assert kv is not None
     assert first["metadata"]["resourceVersion"] == str(kv.mod_revision)
     assert int(second["metadata"]["resourceVersion"]) == kv.mod_revision + 1 == revision
@@ -91,7 +93,7 @@ def test_transaction_writes_one_object_at_each_revision(store: EtcdStore) -> Non
 
 
 def test_small_values_share_the_revision_of_the_object_after_them(
-    store: EtcdStore, client: Client
+    store: EtcdStore, client: EtcdClient
 ) -> None:
     own = OwnKeys(store.address.prefix)
     record(store)
@@ -180,7 +182,7 @@ def test_watcher_that_is_cut_after_any_event_loses_and_doubles_nothing(
         assert values == {"a": "2", "c": "1", "d": "1"}
 
 
-def test_changes_from_a_compacted_revision_are_gone(open_store: Open, client: Client) -> None:
+def test_changes_from_a_compacted_revision_are_gone(open_store: Open, client: EtcdClient) -> None:
     store, late = open_store(), open_store()
     base = store.revision
     create(store, *(config_map(name) for name in "abc"))
@@ -191,7 +193,7 @@ def test_changes_from_a_compacted_revision_are_gone(open_store: Open, client: Cl
 
 
 def test_lazy_state_is_lost_when_its_revision_is_compacted(
-    store: EtcdStore, client: Client
+    store: EtcdStore, client: EtcdClient
 ) -> None:
     create(store, config_map("a"))
     state = store.state()
@@ -203,7 +205,7 @@ def test_lazy_state_is_lost_when_its_revision_is_compacted(
     assert store.state().get(key("a")) is not None
 
 
-def test_followed_state_outlives_a_compaction(store: EtcdStore, client: Client) -> None:
+def test_followed_state_outlives_a_compaction(store: EtcdStore, client: EtcdClient) -> None:
     follow(store)
     base = store.revision
     state = store.state()
@@ -216,7 +218,7 @@ def test_followed_state_outlives_a_compaction(store: EtcdStore, client: Client) 
 
 
 def test_follower_that_was_left_behind_a_compaction_begins_anew(
-    open_store: Open, client: Client
+    open_store: Open, client: EtcdClient
 ) -> None:
     store, other = open_store(), open_store()
     follow(store)
@@ -238,10 +240,12 @@ def test_commits_of_this_store_are_heard_one_by_one(open_store: Open) -> None:
     assert [commit.changes[0].key.name for commit in heard] == ["a", "b"]
 
 
-def test_event_has_a_lease_that_events_of_a_minute_share(store: EtcdStore, client: Client) -> None:
+def test_event_has_a_lease_that_events_of_a_minute_share(
+    store: EtcdStore, client: EtcdClient
+) -> None:
     for name in "ab":
         create(store, event(name), resource="events")
-    keys = Keys(store.address.prefix)
+    keys = EtcdKeys(store.address.prefix)
     kvs = [client.get(keys.of(Key("events", "default", name)))[0] for name in "ab"]
     shared = {kv.lease for kv in kvs if kv is not None}
     assert len(shared) == 1
@@ -250,10 +254,10 @@ def test_event_has_a_lease_that_events_of_a_minute_share(store: EtcdStore, clien
 
 
 def test_event_is_written_again_where_its_lease_was_revoked(
-    store: EtcdStore, client: Client
+    store: EtcdStore, client: EtcdClient
 ) -> None:
     create(store, event("a"), resource="events")
-    kv, _ = client.get(Keys(store.address.prefix).of(Key("events", "default", "a")))
+    kv, _ = client.get(EtcdKeys(store.address.prefix).of(Key("events", "default", "a")))
     assert kv is not None
     client.revoke_lease(kv.lease)
     assert store.list("events").objects == []
@@ -293,7 +297,9 @@ def test_lock_is_held_by_one_of_many_machines(open_store: Open) -> None:
         pass
 
 
-def test_holder_that_lost_its_lock_writes_nothing_more(open_store: Open, client: Client) -> None:
+def test_holder_that_lost_its_lock_writes_nothing_more(
+    open_store: Open, client: EtcdClient
+) -> None:
     store, other = open_store(), open_store()
     own = OwnKeys(store.address.prefix)
     with store.hold("manager.lock") as is_lost:

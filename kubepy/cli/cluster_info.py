@@ -63,7 +63,7 @@ kubepy cluster-info dump --output-directory=/tmp/dump
 def cluster_info(factory: Factory, options: Options) -> None:
     """Display the folder that is the cluster."""
     factory.require_cluster()
-    place = f"file://{printable(os.path.abspath(factory.folder))}" if factory.folder else "memory"
+    place = printable(factory.server)
     factory.print(f"Kubernetes control plane is running at {place}\n")
     factory.print(
         f"To further debug and diagnose cluster problems, use '{factory.program} cluster-info "

@@ -29,7 +29,7 @@ from kubepy.cli.runtime.flags import (
     string_flag,
     string_slice_flag,
 )
-from kubepy.cli.runtime.kubeconfig import FOLDER, Entries, Entry, Kubeconfig
+from kubepy.cli.runtime.kubeconfig import Entries, Entry, Kubeconfig
 from kubepy.cli.runtime.options import Options, PrintFlags, output_flag
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
@@ -852,7 +852,7 @@ def view(factory: Factory, options: ViewOptions) -> None:
     config = factory.kubeconfig
     if options.minify:
         config = minified(config._replace(current=factory.options.context or config.current))
-    home_server = FOLDER + os.path.abspath(factory.home) if factory.home else "memory"
+    home_server = factory.home_server
     config = config._replace(
         clusters={
             name: {**entry, "server": entry.get("server") or home_server}

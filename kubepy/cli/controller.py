@@ -223,7 +223,8 @@ def _watch(factory: Factory, options: ControllerOptions) -> None:
     cluster = factory.cluster
 
     def failed(error: Exception) -> None:
-        if isinstance(error, storage_errors.NoClusterError) or not os.path.isdir(factory.folder):
+        is_gone = bool(factory.folder) and not os.path.isdir(factory.folder)
+        if is_gone or isinstance(error, storage_errors.NoClusterError):
             raise error
         factory.say(f"error: {error}")
 
@@ -235,7 +236,7 @@ def _watch(factory: Factory, options: ControllerOptions) -> None:
 
     def occupied(holder: str) -> None:
         if re.search(r"\b(controller\b.* (--watch|-\w*w)|serve)\b", holder):
-            raise CliError(f"the controllers of {factory.folder} are run by {holder} already")
+            raise CliError(f"the controllers of {factory.shown_place} are run by {holder} already")
 
     files = running.FileReporter(cluster, factory.warn_again, factory.say)
     factory.tells_problems = False

@@ -351,7 +351,7 @@ class ForkFactory(Factory):
         self.program = origin.program
         self.words = planned.words
         self.main = origin.main
-        self._target = origin._target._replace(folder="")
+        self._target = origin._target._replace(place="")
         self._touched = touched
 
     def use(self, options: GlobalOptions, *, may_create: bool) -> None:

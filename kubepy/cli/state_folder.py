@@ -100,12 +100,12 @@ def init(factory: Factory, options: InitOptions) -> None:
     if factory.open_cluster:
         raise CliError("there is a cluster already: this command line works on one that is open")
     if factory.has_cluster:
-        with closing(open_cluster(factory.folder)) as cluster:
+        with closing(open_cluster(factory.place)) as cluster:
             is_unfinished = cluster.is_unfinished()
         if not is_unfinished:
-            raise CliError(f"there is a cluster in {quote(factory.folder)} already")
+            raise CliError(f"there is a cluster in {quote(factory.shown_place)} already")
 
-    begin_cluster(factory.folder, settings)
+    begin_cluster(factory.place, settings)
     factory.adds_node = False
     factory.may_create = True  # also with $KUBEPY_MUST_EXIST
     names = furnish(
@@ -115,7 +115,7 @@ def init(factory: Factory, options: InitOptions) -> None:
         with_storage=options.nodes > 0,
     )
     factory.cluster.finish()
-    factory.print(f"cluster created in {printable(factory.folder)}")
+    factory.print(f"cluster created in {printable(factory.shown_place)}")
     if names:
         factory.print("storageclass.storage.k8s.io/standard created")
     for name in names:

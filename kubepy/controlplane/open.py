@@ -1,16 +1,19 @@
 """Open and make clusters. This is the only place above storage that knows which stores there are.
 
-A place is the path of a state folder, or ``memory:`` for :func:`open_cluster` and
-:func:`make_cluster`. CONTRIBUTING says how a store is added.
+A place is the path of a state folder, an address of etcd (``etcd://HOST:PORT/PREFIX``), or
+``memory:`` for :func:`open_cluster` and :func:`make_cluster`. CONTRIBUTING says how a store is
+added.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from kubepy.apiserver.cluster import NO_SETTINGS, UNFINISHED, VOLATILE, LocalCluster
+from kubepy.apiserver.settings import FULL, NEVER
 from kubepy.lazy import lazy_imports
 from kubepy.storage import FolderError, NoClusterError
 from kubepy.storage.folder.store import FolderStore
@@ -18,13 +21,44 @@ from kubepy.storage.folder.store import FolderStore
 if TYPE_CHECKING:
     from pathlib import Path  # three milliseconds that opening a cluster does not need
 
+    from kubepy.storage.etcd.store import EtcdStore
     from kubepy.storage.state import State
+    from kubepy.storage.store import Store
 
 with lazy_imports():
+    from kubepy.api import storedforms
     from kubepy.storage import memory
+    from kubepy.storage.etcd import address as addresses
+    from kubepy.storage.etcd import store as etcd_stores
     from kubepy.storage.folder import copying, shared
 
 MEMORY = "memory:"
+ETCD = ("etcd://", "etcds://")
+# In etcd is all that every cluster has, so that a kube-apiserver can be started on it …
+NEW_IN_ETCD: Mapping[str, Any] = MappingProxyType({"bootstrap": FULL})
+# … and what a control plane has made there keeps its controllers until somebody says otherwise.
+OF_A_CONTROL_PLANE: Mapping[str, Any] = MappingProxyType({"bootstrap": FULL, "reconcile": NEVER})
+
+
+def is_in_etcd(place: Path | str) -> bool:
+    """Return whether a place is an address of etcd."""
+    return isinstance(place, str) and place.startswith(ETCD)
+
+
+def shown(place: str) -> str:
+    """Return a place as messages name it: without the password of etcd."""
+    return str(addresses.parse_address(place)) if is_in_etcd(place) else place
+
+
+def has_cluster(place: Path | str) -> bool:
+    """Return whether there is a cluster. Raises EtcdError."""
+    if not is_in_etcd(place):
+        return os.path.exists(os.path.join(place, "kubepy.yaml"))
+    store = _etcd_store(place)
+    try:
+        return store.has_settings() or store.has_objects()
+    finally:
+        store.close()
 
 
 def open_cluster(
@@ -42,13 +76,13 @@ def open_cluster(
         return make_cluster(MEMORY)
     is_new = False
     try:
-        cluster = _open_folder(place, lock_timeout)
+        cluster = _open(place, lock_timeout)
     except NoClusterError:
         if not create:
             raise
         is_new = True
-        FolderStore.initialize(place, {})
-        cluster = _open_folder(place, lock_timeout)
+        _initialize(place, {})
+        cluster = _open(place, lock_timeout)
 
     if create and cluster.has_no_default_namespace() and (is_new or cluster.is_unfinished()):
         cluster.store.set_values({UNFINISHED: "yes"})
@@ -64,24 +98,23 @@ def make_cluster(
     if place == MEMORY:
         cluster = LocalCluster(memory.MemoryStore(settings, volatile=VOLATILE), new_memory_store)
     else:
-        FolderStore.initialize(place, settings)
-        cluster = _open_folder(place, lock_timeout)
+        _initialize(place, settings)
+        cluster = _open(place, lock_timeout)
     cluster.bootstrap()
     return cluster
 
 
-def begin_cluster(folder: Path | str, settings: Mapping[str, str | int]) -> None:
-    """Make a cluster in a folder, or go on with one that is not yet
+def begin_cluster(place: Path | str, settings: Mapping[str, str | int]) -> None:
+    """Make a cluster in a folder or in etcd, or go on with one that is not yet
     :meth:`finished <LocalCluster.finish>`.
 
-    :param settings: for ``kubepy.yaml``; one that is there gets those that it lacks.
+    :param settings: those of the cluster; one that is there gets those that it lacks.
 
-    Raises FolderError, also where ``kubepy.yaml`` says something else.
+    Raises StorageError, also where the settings say something else.
     """
-    path = os.path.join(folder, "kubepy.yaml")
-    if not os.path.exists(path):
-        FolderStore.initialize(folder, settings)
-    store = FolderStore(folder)
+    if not has_cluster(place):
+        _initialize(place, settings)
+    store: Store = _etcd_store(place) if is_in_etcd(place) else FolderStore(place)
     present = store.settings()
     for name, value in settings.items():
         if present.get(name, value) != value:
@@ -93,11 +126,18 @@ def begin_cluster(folder: Path | str, settings: Mapping[str, str | int]) -> None
     store.close()
 
 
-def open_shared(folder: str, *, lock_timeout: float = 30.0) -> LocalCluster:
-    """Open a state folder for several threads (:meth:`LocalCluster.apart`). Raises NoClusterError,
-    FolderError."""
-    store = shared.SharedFolderStore(folder, volatile=VOLATILE, lock_timeout=lock_timeout)
+def open_shared(place: str, *, lock_timeout: float = 30.0) -> LocalCluster:
+    """Open a cluster for several threads (:meth:`LocalCluster.apart`). Raises NoClusterError,
+    StorageError."""
+    if is_in_etcd(place):
+        return _open(place, lock_timeout)
+    store = shared.SharedFolderStore(place, volatile=VOLATILE, lock_timeout=lock_timeout)
     return LocalCluster(store, new_memory_store, store)
+
+
+def open_values(place: str) -> Store:
+    """Open the small values of a cluster in etcd, which need not be there yet."""
+    return _etcd_store(place)
 
 
 def copy_cluster(cluster: LocalCluster, folder: Path | str) -> None:
@@ -115,6 +155,35 @@ def new_memory_store(state: State) -> memory.MemoryStore:
     return memory.MemoryStore(state, volatile=VOLATILE)
 
 
-def _open_folder(folder: Path | str, lock_timeout: float) -> LocalCluster:
-    store = FolderStore(folder, volatile=VOLATILE, lock_timeout=lock_timeout)
-    return LocalCluster(store, new_memory_store, store)
+def _initialize(place: Path | str, settings: Mapping[str, Any]) -> None:
+    """Make an empty cluster."""
+    if not is_in_etcd(place):
+        FolderStore.initialize(place, settings)
+        return
+    store = _etcd_store(place)
+    try:
+        store.initialize({**NEW_IN_ETCD, **settings})
+    finally:
+        store.close()
+
+
+def _open(place: Path | str, lock_timeout: float) -> LocalCluster:
+    """Open a cluster that is there. Raises NoClusterError."""
+    if not is_in_etcd(place):
+        store = FolderStore(place, volatile=VOLATILE, lock_timeout=lock_timeout)
+        return LocalCluster(store, new_memory_store, store)
+    etcd = _etcd_store(place)
+    try:
+        if not etcd.has_settings():
+            if not etcd.has_objects():
+                raise NoClusterError(f"{etcd.address}: there is no cluster")
+            etcd.assume(OF_A_CONTROL_PLANE)
+        return LocalCluster(etcd, new_memory_store)
+    except BaseException:
+        etcd.close()
+        raise
+
+
+def _etcd_store(place: Path | str) -> EtcdStore:
+    address = addresses.parse_address(os.fspath(place))
+    return etcd_stores.EtcdStore(address, forms=storedforms, volatile=VOLATILE)

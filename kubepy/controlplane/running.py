@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from kubepy.controlplane import MANAGER_LOCK, manager_lock
 from kubepy.controlplane.manager import POLL_SECONDS
-from kubepy.storage import FolderError, LockTimeoutError
+from kubepy.storage import StorageError
 from kubepy.storage.homes import find_worktree
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def run_controllers(
             manager.run(
                 partial(_holds_any, stop, is_lost),
                 settled,
-                (FolderError, LockTimeoutError),
+                (StorageError,),
                 failed,
                 paused=lambda: is_git_at_work(cluster.folder),
             )
@@ -108,7 +108,7 @@ def _holds_any(*conditions: Callable[[], bool]) -> bool:
 def is_git_at_work(folder: str) -> bool:
     """Return whether git is changing the working tree around a folder: it holds the lock of its
     index."""
-    worktree = find_worktree(os.path.realpath(folder))
+    worktree = find_worktree(os.path.realpath(folder)) if folder else None
     if worktree is None:
         return False
     try:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
 
     from kubepy.storage import Key
+    from kubepy.storage.store import Store
     from kubepy.storage.worktree import WorkTree
 
 MAX_FILES = 20  # of which one command warns
@@ -162,25 +163,45 @@ class Factory:
 
     @property
     def home(self) -> str:
-        """The folder whose contexts count; "" for a cluster in memory."""
+        """The place whose contexts count: a folder, or an address of etcd; "" for a cluster that is
+        open already and has no folder."""
         if self.open_cluster:
             return self.open_cluster.folder
         return self.options.state or os.environ.get("KUBEPY_STATE") or "state"
 
+    @property
+    def home_server(self) -> str:
+        """The home as the URL of a server."""
+        return self._server_of(self.home)
+
+    def _server_of(self, place: str) -> str:
+        if openings.is_in_etcd(place):
+            return openings.shown(place)
+        return f"file://{os.path.abspath(place)}" if place else "memory"
+
+    @cached_property
+    def _contexts_store(self) -> Store | None:
+        """The store that keeps the contexts, where no folder does."""
+        if self.open_cluster:
+            return None if self.home else self.open_cluster.store
+        return openings.open_values(self.home) if openings.is_in_etcd(self.home) else None
+
     @cached_property
     def kubeconfig(self) -> kubeconfigs.Kubeconfig:
         """The contexts. Raises CliError for a file that holds none."""
-        if self.options.trust and self.home:
-            homes.trust_in_this_process(self.home)
-        if not self.open_cluster and (line := homes.examine(self.home)):
-            self.warn(line)
+        if not openings.is_in_etcd(self.home):
+            if self.options.trust and self.home:
+                homes.trust_in_this_process(self.home)
+            if not self.open_cluster and (line := homes.examine(self.home)):
+                self.warn(line)
         return self.config_access.read()
 
     @property
     def config_access(self) -> kubeconfigs.ConfigAccess:
-        """The file of contexts; a cluster in memory keeps them itself."""
-        store = self.open_cluster.store if self.open_cluster and not self.home else None
-        return kubeconfigs.ConfigAccess(self.home, self.options.kubeconfig, store, self.warn)
+        """The file of contexts; a cluster without a folder keeps them itself."""
+        explicit = self.options.kubeconfig
+        store = None if explicit else self._contexts_store
+        return kubeconfigs.ConfigAccess(self.home, explicit, store, self.warn)
 
     @cached_property
     def _target(self) -> kubeconfigs.Target:
@@ -189,14 +210,30 @@ class Factory:
         target = kubeconfigs.target(
             self.kubeconfig, self.home, options.context, options.cluster, options.user
         )
-        if options.trust and target.folder:
-            homes.trust_in_this_process(target.folder)
+        if options.trust and target.place and not openings.is_in_etcd(target.place):
+            homes.trust_in_this_process(target.place)
         return target
 
     @property
+    def place(self) -> str:
+        """The cluster that commands work on: a state folder, or an address of etcd."""
+        return self._target.place
+
+    @property
     def folder(self) -> str:
-        """The state folder that commands work on."""
-        return self._target.folder
+        """The state folder that commands work on; "" for a cluster that has none."""
+        place = self.place
+        return "" if openings.is_in_etcd(place) else place
+
+    @property
+    def server(self) -> str:
+        """The cluster that commands work on as the URL of a server."""
+        return self._server_of(self.place)
+
+    @property
+    def shown_place(self) -> str:
+        """The place as messages name it: without the password of etcd."""
+        return openings.shown(self.place)
 
     @property
     def namespace(self) -> str:
@@ -215,11 +252,13 @@ class Factory:
 
     def require_home(self) -> None:
         """Raise CliError unless there is a cluster in the home folder."""
-        if not self.open_cluster and not os.path.exists(os.path.join(self.home, "kubepy.yaml")):
+        if not self.open_cluster and not openings.has_cluster(self.home):
             raise self._no_cluster(self.home)
 
     def require_folder(self) -> None:
         """Raise CliError unless the cluster is a folder that exists."""
+        if self.place and not self.folder:
+            raise CliError(f"{self.shown_place}: this cluster is in etcd: it has no folder")
         if not self.folder:
             raise CliError("this cluster is in memory: it has no folder")
         self.require_cluster()
@@ -227,18 +266,21 @@ class Factory:
     def require_cluster(self) -> None:
         """Raise CliError unless there is a cluster in the folder."""
         if not self.has_cluster:
-            raise self._no_cluster(self.folder)
+            raise self._no_cluster(self.place)
 
-    def _no_cluster(self, folder: str) -> CliError:
+    def _no_cluster(self, place: str) -> CliError:
         return CliError(
-            f'no cluster in {quote(folder)}: make one with "kubepy init", or name another folder '
-            f"with "
-            "--state or $KUBEPY_STATE"
+            f'no cluster in {quote(openings.shown(place))}: make one with "kubepy init", or name '
+            "another folder with --state or $KUBEPY_STATE"
         )
 
     @property
     def has_cluster(self) -> bool:
-        return bool(self.open_cluster) or os.path.exists(os.path.join(self.folder, "kubepy.yaml"))
+        if self.open_cluster or "cluster" in self.__dict__:
+            return True
+        if self.folder:
+            return os.path.exists(os.path.join(self.folder, "kubepy.yaml"))
+        return openings.has_cluster(self.place)
 
     @cached_property
     def cluster(self) -> clusters.LocalCluster:
@@ -246,20 +288,19 @@ class Factory:
         try:
             if self.open_cluster:
                 cluster = self.open_cluster.share()
-                if self.folder != self.home and not (
-                    self.home and os.path.samefile(self.folder, self.home)
+                if self.place != self.home and not (
+                    self.home and self.folder and os.path.samefile(self.folder, self.home)
                 ):
                     raise CliError(
-                        f"the context is one of another cluster, {quote(self.folder)}: this "
-                        f"command line "
-                        "works on a cluster that is open already"
+                        f"the context is one of another cluster, {quote(self.shown_place)}: this "
+                        "command line works on a cluster that is open already"
                     )
             elif self._is_dry_run and not self.has_cluster:
                 cluster = self.new_cluster_elsewhere()
             else:
-                cluster = openings.open_cluster(self.folder, create=self.may_create)
+                cluster = openings.open_cluster(self.place, create=self.may_create)
         except storage_errors.NoClusterError:
-            raise self._no_cluster(self.folder) from None
+            raise self._no_cluster(self.place) from None
 
         client = cluster.client.with_warn(self.warn)
         if user := self.options.impersonated_user(self._target.user_name, self._target.user):
@@ -303,6 +344,8 @@ class Factory:
 
     def loose_files(self) -> list[str]:
         """Return the folders of objects around which a command would make a cluster."""
+        if not self.folder:
+            return []
         return [name for name in FOLDERS if os.path.isdir(os.path.join(self.folder, name))]
 
     @cached_property
@@ -324,6 +367,8 @@ class Factory:
                     self._furnish(cluster)
                     self.believe_checkouts()  # what the command met when it wrote
 
+        if not self.open_cluster and (store := self.__dict__.get("_contexts_store")) is not None:
+            store.close()
         if "_scratch" in self.__dict__:
             self._scratch.cleanup()
 
@@ -338,7 +383,8 @@ class Factory:
         cluster.finish()
         if node:
             self.say(
-                f"note: made a cluster in {self.folder} with one node, {node}, as kubepy init does"
+                f"note: made a cluster in {self.shown_place} with one node, {node}, as kubepy init "
+                "does"
             )
 
     @property

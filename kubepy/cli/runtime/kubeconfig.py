@@ -1,9 +1,9 @@
 """Contexts: the file that keeps them, and the folder and namespace that a command line chooses.
 
-A cluster is a state folder: its ``server`` is ``file:///path``. One without such a server
-(``https://…`` of a script that was written for kubectl) is home. Of users only impersonation
-counts. The file is the home folder's own, or the kubeconfig that ``--kubeconfig`` names. Upstream:
-``client-go/tools/clientcmd``.
+A cluster is a state folder, whose ``server`` is ``file:///path``, or in etcd: ``etcd://…``. One
+without such a server (``https://…`` of a script that was written for kubectl) is home. Of users
+only impersonation counts. The file is the home folder's own, or the kubeconfig that
+``--kubeconfig`` names. Upstream: ``client-go/tools/clientcmd``.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 with lazy_imports():
     from kubepy.api.values import goformat
     from kubepy.cli import files
+    from kubepy.controlplane import open as openings
     from kubepy.storage import homes, yaml
 
 CONFIG = "config"
@@ -51,13 +52,13 @@ class Kubeconfig(NamedTuple):
 
 
 class Target(NamedTuple):
-    """The folder and the namespace that a command works on. ``namespace`` "": the context names
+    """The place and the namespace that a command works on. ``namespace`` "": the context names
     none.
 
     ``user``: the context's user, whose impersonation counts.
     """
 
-    folder: str
+    place: str
     namespace: str
     user_name: str
     user: Entry
@@ -326,10 +327,12 @@ def server_of(text: str) -> str:
     return text
 
 
-def folder_of(server: str, home: str) -> str:
-    """Return the folder behind the server of a cluster."""
+def place_of(server: str, home: str) -> str:
+    """Return the folder behind the server of a cluster, or its address in etcd."""
     if server.startswith(FOLDER):
         return server.removeprefix(FOLDER)
+    if openings.is_in_etcd(server):
+        return server
     return home
 
 
@@ -362,7 +365,7 @@ def target(
     ) or server_of(cluster)
     user_name = user or chosen.get("user") or ""
     return Target(
-        folder_of(server, home),
+        place_of(server, home),
         chosen.get("namespace") or "",
         user_name,
         config.users.get(user_name, {}),

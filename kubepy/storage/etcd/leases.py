@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 LOCK_SECONDS = 15  # a lock whose holder has died or was cut off is free after so long
 RENEW_SECONDS = 4.0
+MAX_COMMAND = 200  # characters of the command that names a holder
 SHARED_SECONDS = 60.0  # for so long objects with the same time to live get the same lease …
 SHARED_OBJECTS = 1000  # … as kube-apiserver does, so many of them at most
 
@@ -42,7 +44,9 @@ class HeldLock:
         begun = time.monotonic()
         self._lease = client.grant_lease(LOCK_SECONDS)
         self._until = begun + LOCK_SECONDS
-        holder = f"process {os.getpid()} on {socket.gethostname()}"
+        program, *arguments = sys.argv or [""]
+        command = " ".join([os.path.basename(program), *arguments])[:MAX_COMMAND]
+        holder = f"process {os.getpid()} on {socket.gethostname()} ({command})"
         taken = client.txn([Compare(key, 0)], [Put(key, holder.encode(), self._lease)], [Get(key)])
         if not taken.succeeded:
             with suppress(EtcdError):

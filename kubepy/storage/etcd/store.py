@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 Records = list[ObjectRecord]
 HISTORY = 5_000  # revisions that a state reaches back at most
-DEFAULT_SETTINGS = {"formatVersion": 1}
+DEFAULT_SETTINGS: Object = {"formatVersion": 1}
 
 
 class EtcdStore:
@@ -95,6 +95,7 @@ class EtcdStore:
         self._held: dict[str, HeldLock] = {}
         self._leases = SharedLeases(self._client)
         self._checked_floor = 0
+        self._defaults: Object = DEFAULT_SETTINGS
 
     def connect(
         self,
@@ -144,7 +145,10 @@ class EtcdStore:
     def _newest(self) -> tuple[int, Object]:
         """Return the newest revision, and the settings at it."""
         kv, revision = self._client.get(self._own.settings)
-        return revision, _settings_of(kv)
+        return revision, self._settings_of(kv)
+
+    def _settings_of(self, kv: KeyValue | None) -> Object:
+        return {**self._defaults, **(load_settings(kv.value) if kv is not None else {})}
 
     def _has_clock(self, settings: Object) -> bool:
         return self._has_own_time or settings.get("clock") is not None
@@ -171,7 +175,7 @@ class EtcdStore:
         except CompactedError:  # it was left alone for too long
             follower = self._reload(follower)
         state = follower.state(self._floor(revision)).with_indexes(self._indexes())
-        return state._replace(settings={**DEFAULT_SETTINGS, **state.settings})
+        return state._replace(settings={**self._defaults, **state.settings})
 
     def _reload(self, follower: Follower) -> Follower:
         with self._lock:
@@ -354,6 +358,15 @@ class EtcdStore:
         """Tell whether a cluster of kubepy's is there."""
         return self._client.get(self._own.settings)[0] is not None
 
+    def has_objects(self) -> bool:
+        """Tell whether there is any object, as in the etcd of a control plane."""
+        found = self._client.range(*self._keyspace.keys.everything, limit=1, keys_only=True)
+        return bool(found.kvs)
+
+    def assume(self, settings: Mapping[str, Any]) -> None:
+        """Let a cluster without settings have these, until some are set."""
+        self._defaults = {**DEFAULT_SETTINGS, **settings}
+
     def _shorten_timeline(self, last: TimelineEntry, keep: float) -> None:
         """Remove entries that are not kept any more, once there are many of them."""
         start = self._own.timeline
@@ -398,8 +411,3 @@ class EtcdStore:
         """Return the process that holds a named lock, None when there is none."""
         kv, _ = self._client.get(self._own.lock(name))
         return kv.value.decode() if kv is not None else None
-
-
-def _settings_of(kv: KeyValue | None) -> Object:
-    settings = load_settings(kv.value) if kv is not None else {}
-    return {**DEFAULT_SETTINGS, **settings}

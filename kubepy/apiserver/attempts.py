@@ -139,6 +139,10 @@ class Attempts:
             )
         context = self._context._replace(answers=self._answers)
         self._answers.learn(pending.calls, self._webhooks.send(pending.calls, context))
+        self.forget_warnings()
+
+    def forget_warnings(self) -> None:
+        """Leave out the warnings of the runs so far: another one gives its own."""
         self._warnings.clear()
 
     def end(self) -> None:

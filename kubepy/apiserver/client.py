@@ -101,6 +101,7 @@ WEBHOOK_CONFIGURATIONS = tuple(
 PODS = GroupVersionResource.parse("pods")
 BINDINGS, COMPONENT_STATUSES = "bindings", "componentstatuses"
 REVIEW_GROUPS = ("authentication.k8s.io", "authorization.k8s.io")
+MAX_CONFLICTS = 100  # of one request with others who write the same objects
 SELECTED_TOGETHER = 20  # objects of a stream
 _WRITE, _DELETE = WriteOptions(), DeleteOptions()
 
@@ -722,10 +723,14 @@ class Client:
         return self._write(request, lambda scope: deletion.delete(scope))
 
     def _delete_collection(self, request: Request) -> Objects:
-        """Delete objects together; one by one where the disk has no room to note all of them."""
+        """Delete objects together; one by one where the disk has no room to note all of them, or
+        somebody else has changed some meanwhile."""
         try:
             with self.joined():
                 return self._delete_all(request)
+        except errors.Conflict as conflict:
+            if self._batch or not _is_of_commit(conflict):
+                raise
         except StorageError as error:
             if self._batch or not is_disk_full(error):
                 raise
@@ -772,7 +777,7 @@ class Client:
 
     def _write(self, request: Request, carry_out: Callable[[RequestScope], T]) -> T:
         """Carry out a request in a transaction, after the webhooks that it meets have answered;
-        again where one has not."""
+        again where one has not, or where somebody else has changed its objects meanwhile."""
         if (manager := request.write_options.field_manager) and (
             problems := validation_metadata.validate_field_manager(manager)
         ):
@@ -783,6 +788,7 @@ class Client:
         context = request.context or self._context
         run = attempts.Attempts(self._server.webhooks, context)
         request = request._replace(context=run.context())
+        conflicts = 0
         try:
             if self._may_meet_webhooks(request):
                 self._ask_webhooks(request, carry_out, run)
@@ -794,6 +800,11 @@ class Client:
                 except answers.CallsPending as pending:
                     self._server.may_have_webhooks = True
                     run.call(pending)
+                except errors.Conflict as conflict:
+                    conflicts += 1
+                    if not _is_of_commit(conflict) or conflicts == MAX_CONFLICTS:
+                        raise
+                    run.forget_warnings()
         finally:
             run.end()
 
@@ -1238,7 +1249,7 @@ class Client:
             if is_moved:
                 clock.own = moved_from
             if isinstance(error, ConflictError):  # somebody edited one of the files in the meantime
-                raise errors.Conflict(f"Operation cannot be fulfilled: {error}") from None
+                raise errors.Conflict(f"Operation cannot be fulfilled: {error}") from error
             raise
 
     def take_over_time(self) -> None:
@@ -1252,6 +1263,12 @@ class Client:
         with self.joined():
             if moment > self.clock.now():
                 self.clock.move_to(moment)
+
+
+def _is_of_commit(conflict: errors.Conflict) -> bool:
+    """Return whether a conflict came of the commit: somebody else has changed an object that the
+    transaction has read. The request itself may have asked for no version."""
+    return isinstance(conflict.__cause__, ConflictError)
 
 
 def _is_dry_run(request: Request) -> bool:

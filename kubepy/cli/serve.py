@@ -87,7 +87,9 @@ def serve(factory: Factory, options: ServeCommandOptions) -> None:
         raise CliError(f"--port={options.port} is invalid: must be between 0 and 65535")
     if not options.address:
         raise CliError("--address is empty: it must be an address or a name of this machine")
-    factory.require_folder()
+    if not factory.place:
+        factory.require_folder()
+    factory.require_cluster()
     try:
         import cryptography  # noqa: F401
         import h11  # noqa: F401
@@ -102,7 +104,7 @@ def serve(factory: Factory, options: ServeCommandOptions) -> None:
 
 def _run(factory: Factory, options: ServeCommandOptions) -> list[int]:
     """Serve until a signal; return the signals that came. Raises CliError, StorageError."""
-    folder = factory.folder
+    folder = factory.private_folder
     try:
         sockets = listener.listen(options.address, options.port)
     except OSError as error:
@@ -114,7 +116,7 @@ def _run(factory: Factory, options: ServeCommandOptions) -> list[int]:
 
     keys = certificates.load_keys(folder, certificates.hosts_of(options.address), factory.say)
     application = applications.Application(
-        folder,
+        factory.place,
         applications.ServeOptions(
             options.address,
             options.port,
@@ -139,7 +141,7 @@ def _run(factory: Factory, options: ServeCommandOptions) -> list[int]:
 
     def ready() -> None:
         factory.print(
-            f"serving {printable(folder)} at {url}: kubectl --kubeconfig "
+            f"serving {printable(factory.shown_place)} at {url}: kubectl --kubeconfig "
             f"{shlex.quote(os.path.abspath(path or kept))} get nodes"
         )
         if factory.stdout.isatty():  # a link with the token in it is for nobody else

@@ -50,6 +50,20 @@ def shown(place: str) -> str:
     return str(addresses.parse_address(place)) if is_in_etcd(place) else place
 
 
+def private_folder(place: str) -> str:
+    """Return the folder of what is this machine's own: the keys of a server, a kubeconfig. For a
+    state folder it is that folder, which has a part for it; for an etcd it is one in the user's
+    home, which is made."""
+    if not is_in_etcd(place):
+        return place
+    address = addresses.parse_address(place)
+    name = f"{address.shown_endpoints}{address.prefix}".replace("/", "_")
+    state_home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    folder = os.path.join(state_home, "kubepy", name)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    return folder
+
+
 def has_cluster(place: Path | str) -> bool:
     """Return whether there is a cluster. Raises EtcdError."""
     if not is_in_etcd(place):

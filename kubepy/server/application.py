@@ -48,6 +48,7 @@ DEFAULTS = ServeOptions()
 class Application:
     """The server of one cluster.
 
+    :param place: a state folder, or an address of etcd.
     :param token: the administrator's bearer token.
     :param signing_key: signs the tokens of ServiceAccounts, in PEM; without it there are none.
     :param log: takes a line for the operator of the server.
@@ -56,14 +57,14 @@ class Application:
 
     def __init__(
         self,
-        folder: str,
+        place: str,
         options: ServeOptions = DEFAULTS,
         *,
         token: str = "",
         signing_key: bytes = b"",
         log: Callable[[str], None] = lambda line: None,
     ) -> None:
-        self.folder = folder
+        self.place = place
         self.options = options
         self.token = token
         self.signing_key = signing_key
@@ -72,9 +73,7 @@ class Application:
         self.backend = Backend(self._open_cluster)
         which = ALL if options.controllers else ONLY_KUBELETS
         runs = options.controllers or options.kubelets
-        self.controllers = (
-            ControllerProcess(folder, options.verbosity, which, log) if runs else None
-        )
+        self.controllers = ControllerProcess(place, options.verbosity, which, log) if runs else None
         self.watch_cache = WatchCache(lambda: self.backend.cluster().apart(), log)
         self.requests: Counter[tuple[str, ...]] = (
             Counter()
@@ -83,7 +82,7 @@ class Application:
         self._heartbeats: asyncio.Task[None] | None = None
 
     def _open_cluster(self) -> LocalCluster:
-        cluster = open_shared(self.folder)
+        cluster = open_shared(self.place)
         if cluster.worktree is not None:
             cluster.worktree.set_warn(lambda text: self.log(f"Warning: {text}"))
         cluster.client.use_authorization(self.options.authorization)

@@ -1,7 +1,7 @@
 """The process beside a server that runs the controllers: their work would hold up requests in
 threads of one process.
 
-``python -m kubepy.server.controllers FOLDER VERBOSITY WHICH COMMAND…`` works until its input ends.
+``python -m kubepy.server.controllers PLACE VERBOSITY WHICH COMMAND…`` works until its input ends.
 There the server says when a request waits for the controllers to let go of the folder, and when it
 has written.
 """
@@ -42,12 +42,12 @@ class ControllerProcess:
     :param log: takes a line for the operator of the server.
     """
 
-    def __init__(self, folder: str, verbosity: int, which: str, log: Callable[[str], None]) -> None:
+    def __init__(self, place: str, verbosity: int, which: str, log: Callable[[str], None]) -> None:
         self._command = [
             sys.executable,
             "-m",
             "kubepy.server.controllers",
-            folder,
+            place,
             str(verbosity),
             which,
             *sys.argv[1:],
@@ -143,7 +143,7 @@ class Failures:
         self._told = ""
 
 
-def main(folder: str, verbosity: int, among: Sequence[str]) -> None:
+def main(place: str, verbosity: int, among: Sequence[str]) -> None:
     """Run the controllers until the server ends."""
     pipe, told = ServerPipe(), set[str]()
 
@@ -166,7 +166,7 @@ def main(folder: str, verbosity: int, among: Sequence[str]) -> None:
 
     while not pipe.is_over():
         try:
-            with closing(open_cluster(folder)) as cluster:
+            with closing(open_cluster(place)) as cluster:
                 files = FileReporter(cluster, lambda text: say(f"Warning: {text}"), say)
 
                 def settled(

@@ -248,3 +248,26 @@ def test_faulty_controllers_converge_where_others_are_given_revisions(others: in
     with manager_lock(cluster):
         build_manager(cluster).advance(later(cluster.clock.now(), 600.0))
     assert content(cluster) == {"replicas": 3, "sets": 1, "pods": ["Running"] * 3}
+
+
+def test_request_whose_commit_met_a_conflict_is_carried_out_again() -> None:
+    cluster = strange_cluster()
+    store = cluster.store
+    assert isinstance(store, StrangeStore)
+    conflicts = [0]
+
+    def meet(key: Key, number: int) -> None:
+        conflicts[0] += 1
+        if conflicts[0] < 5:
+            raise ConflictError(f"{key.place} was changed by somebody else")
+
+    store.before_object = meet
+    made = cluster.client.create("configmaps", config_map("a"), namespace="default")
+    assert conflicts[0] == 5
+    assert store.get(key("a")) == made
+    store.before_object = conflict_at(0)
+    with pytest.raises(Conflict):
+        cluster.client.create("configmaps", config_map("b"), namespace="default")
+    stale = {**config_map("a"), "metadata": {"name": "a", "resourceVersion": "1"}}
+    with pytest.raises(Conflict):
+        cluster.client.update("configmaps", stale, namespace="default")

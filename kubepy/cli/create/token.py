@@ -125,7 +125,7 @@ def token(factory: Factory, options: TokenOptions) -> None:
     client = factory.client
     try:
         client.tokens.key = tokens.SigningKey(
-            certificates.signing_key(factory.cluster.folder, factory.say)
+            certificates.signing_key(factory.private_folder, factory.say)
         )
     except ImportError as error:
         if error.name != "cryptography":

@@ -19,7 +19,7 @@ from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.names import KUBECTL, KUBEPY, renamed
 from kubepy.cli.runtime.options import DEFAULT_NAMESPACE, NONE, DryRunOptions, GlobalOptions
 from kubepy.lazy import lazy_imports
-from kubepy.quoting import printable_lines, quote
+from kubepy.quoting import printable, printable_lines, quote
 
 with lazy_imports():
     from kubepy import klog, terminal
@@ -229,6 +229,15 @@ class Factory:
     def server(self) -> str:
         """The cluster that commands work on as the URL of a server."""
         return self._server_of(self.place)
+
+    @property
+    def private_folder(self) -> str:
+        """The folder for files of this machine's own (``kubepy.controlplane.open``); "" for a
+        cluster that has no place. Raises CliError."""
+        try:
+            return openings.private_folder(self.place) if self.place else ""
+        except OSError as error:
+            raise CliError(f"{printable(error.filename)}: {error.strerror}") from None
 
     @property
     def shown_place(self) -> str:

@@ -6,6 +6,7 @@ from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.options import Options
+from kubepy.controlplane.open import is_in_etcd
 from kubepy.quoting import printable
 from kubepy.storage import homes
 
@@ -33,8 +34,8 @@ def trust(factory: Factory, options: TrustOptions) -> None:
     that is in it, and lets webhooks be called. Look at both first: contexts send commands to other folders, an index
     can write any object, and webhooks are asked over the network."""  # noqa: E501
     options.require_no_args()
-    if not factory.home:
-        raise CliError("this cluster is in memory: it has no folder")
+    if not factory.home or is_in_etcd(factory.home):
+        raise factory.has_no_folder(factory.home)
     factory.require_home()
     try:
         for line in homes.trust(factory.home):

@@ -64,10 +64,10 @@ if TYPE_CHECKING:
 RBAC_BOOTSTRAPPED = "rbac.bootstrapped"  # in the store's meta values: bootstrap roles are there
 
 # All reconcilers, in the order in which they take turns: first those that make nodes ready and
-# clear the ground, then those that create pods, last the scheduler, so that one round brings up a
-# new workload's pods. ReplicaSets come before Deployments, which go by their status. The manager
-# ends its batches after the first reconciler's turn. The names alone identify a checkpoint, without
-# importing any controller.
+# clear the ground (a pod needs the ServiceAccount of its namespace), then those that create pods,
+# last the scheduler, so that one round brings up a new workload's pods. ReplicaSets come before
+# Deployments, which go by their status. The manager ends its batches after the first reconciler's
+# turn. The names alone identify a checkpoint, without importing any controller.
 RECONCILERS: tuple[tuple[str, Callable[[Context], Reconciler]], ...] = (
     ("kubelet", lambda context: kubelet.Kubelet(context)),
     ("node-faults", lambda context: faults.NodeFaultController(context)),
@@ -77,6 +77,10 @@ RECONCILERS: tuple[tuple[str, Callable[[Context], Reconciler]], ...] = (
     ("pod-garbage-collector-controller", lambda context: podgc.PodGarbageCollector(context)),
     ("garbage-collector-controller", lambda context: garbagecollector.GarbageCollector(context)),
     ("namespace-controller", lambda context: namespace.NamespaceController(context)),
+    (
+        "serviceaccount-controller",
+        lambda context: serviceaccounts.ServiceAccountsController(context),
+    ),
     ("resourcequota-controller", lambda context: resourcequota.ResourceQuotaController(context)),
     (
         "clusterrole-aggregation-controller",
@@ -130,10 +134,6 @@ RECONCILERS: tuple[tuple[str, Callable[[Context], Reconciler]], ...] = (
     (
         "endpoint-slice-mirroring-controller",
         lambda context: endpointslicemirroring.EndpointSliceMirroringController(context),
-    ),
-    (
-        "serviceaccount-controller",
-        lambda context: serviceaccounts.ServiceAccountsController(context),
     ),
     ("serviceaccount-token-controller", lambda context: serviceaccounts.TokensController(context)),
     (

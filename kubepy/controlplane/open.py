@@ -34,8 +34,11 @@ with lazy_imports():
 
 MEMORY = "memory:"
 ETCD = ("etcd://", "etcds://")
-# In etcd is all that every cluster has, so that a kube-apiserver can be started on it …
-NEW_IN_ETCD: Mapping[str, Any] = MappingProxyType({"bootstrap": FULL})
+# In etcd is all that every cluster has, so that a kube-apiserver can be started on it. Pods get the
+# token of their ServiceAccount where somebody asks for that, as in a folder …
+NEW_IN_ETCD: Mapping[str, Any] = MappingProxyType(
+    {"bootstrap": FULL, "admission": {"disablePlugins": ["ServiceAccount"]}}
+)
 # … and what a control plane has made there keeps its controllers until somebody says otherwise.
 OF_A_CONTROL_PLANE: Mapping[str, Any] = MappingProxyType({"bootstrap": FULL, "reconcile": NEVER})
 
@@ -176,7 +179,7 @@ def _initialize(place: Path | str, settings: Mapping[str, Any]) -> None:
         return
     store = _etcd_store(place)
     try:
-        store.initialize({**NEW_IN_ETCD, **settings})
+        store.initialize(settings if "bootstrap" in settings else {**NEW_IN_ETCD, **settings})
     finally:
         store.close()
 

@@ -266,11 +266,15 @@ class Factory:
 
     def require_folder(self) -> None:
         """Raise CliError unless the cluster is a folder that exists."""
-        if self.place and not self.folder:
-            raise CliError(f"{self.shown_place}: this cluster is in etcd: it has no folder")
         if not self.folder:
-            raise CliError("this cluster is in memory: it has no folder")
+            raise self.has_no_folder(self.place)
         self.require_cluster()
+
+    def has_no_folder(self, place: str) -> CliError:
+        """Return the error of a command about files for a cluster that has none."""
+        if place:
+            return CliError(f"{openings.shown(place)}: this cluster is in etcd: it has no folder")
+        return CliError("this cluster is in memory: it has no folder")
 
     def require_cluster(self) -> None:
         """Raise CliError unless there is a cluster in the folder."""

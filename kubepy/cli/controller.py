@@ -242,8 +242,7 @@ def _watch(factory: Factory, options: ControllerOptions) -> None:
     factory.tells_problems = False
     with stop_signals() as received:
         manager = build_manager(cluster)
-        if cluster.worktree is not None:
-            manager.poller.listen = cluster.worktree.wait_for_change
+        manager.poller.listen = cluster.store.wait_for_change
         manager.poller.polled = files.look
         running.run_controllers(
             cluster, manager, lambda: bool(received), settled, failed, occupied=occupied

@@ -21,7 +21,9 @@ from kubepy.storage.folder.store import FolderStore
 if TYPE_CHECKING:
     from pathlib import Path  # three milliseconds that opening a cluster does not need
 
+    from kubepy.storage import Key
     from kubepy.storage.etcd.store import EtcdStore
+    from kubepy.storage.model import Object
     from kubepy.storage.state import State
     from kubepy.storage.store import Store
 
@@ -203,4 +205,16 @@ def _open(place: Path | str, lock_timeout: float) -> LocalCluster:
 
 def _etcd_store(place: Path | str) -> EtcdStore:
     address = addresses.parse_address(os.fspath(place))
-    return etcd_stores.EtcdStore(address, forms=storedforms, volatile=VOLATILE)
+    return etcd_stores.EtcdStore(
+        address, forms=storedforms, volatile=VOLATILE, is_unordered=_is_unordered
+    )
+
+
+def _is_unordered(key: Key, obj: Object) -> bool:
+    """Return whether an object may be written at the same time as others: what nobody goes by until
+    the status of its owner, which comes later, counts it. The pods of a StatefulSet follow one
+    another."""
+    if key.resource != "pods":
+        return key.resource == "events"
+    owners = obj["metadata"].get("ownerReferences") or ()
+    return all(owner.get("kind") != "StatefulSet" for owner in owners)

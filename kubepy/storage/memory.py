@@ -179,6 +179,10 @@ class MemoryStore:
         """Call a function with what each transaction has changed, before the next one begins."""
         self._listener = listener
 
+    def wait_for_change(self, seconds: float) -> bool:
+        """Return False: nothing tells."""
+        return False
+
     # --- writing ---
 
     @contextmanager

@@ -79,6 +79,10 @@ class Store(Reads, Protocol):
         commit that changed no object. It may miss commits: each tells the revision
         before it, and :meth:`changes` has those between."""
 
+    def wait_for_change(self, seconds: float) -> bool:
+        """Wait until somebody else may have changed something, at most so long; return False, at
+        once, where nothing tells."""
+
     def state(self) -> State:
         """Return everything at the newest revision, from which :meth:`changes` goes on. It costs
         little: objects are shared, or read when they are asked for. Whoever gets a state closes it;

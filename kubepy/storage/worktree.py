@@ -65,10 +65,6 @@ class WorkTree(Protocol):
         """Let the operating system tell what is edited, as long as the store is open, so that looks
         cost next to nothing. Only the cost differs."""
 
-    def wait_for_change(self, seconds: float) -> bool:
-        """Wait until something may have changed, at most so long; return False, at once, where
-        nothing tells."""
-
     def is_quiet(self) -> bool:
         """Return whether it is known, at next to no cost, that nothing has changed here for a
         moment."""

@@ -1,6 +1,6 @@
 """Transcripts of a real v1.36 cluster hold for kubepy: once with ``controller --once``, once beside
 ``--watch``, and in clusters with time of their own, where nothing waits: ``sleep`` is
-``kubepy clock advance`` there.
+``kubepy clock advance`` there. Both in a folder and in etcd.
 
 Beside a controller and in own time, where most cases are played, the commands are forks of a
 process that has imported kubepy (``tests/forkserver.py``); ``controller --once`` is played with the
@@ -22,6 +22,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.etcd import EtcdServer, fresh_prefix
 from tests.forkserver import ForkServer
 
 HERE = Path(__file__).parent
@@ -55,6 +56,8 @@ OWN_TIME = [
     or re.search(r"^\$ .*\bsleep [0-9]", case.read_text(), re.MULTILINE)
     or NO_CHANGE in case.read_text()
 ]
+# Likewise in etcd: `make test-etcd` plays them all.
+IN_ETCD = CASES if os.environ.get("LONG_ETCD_TESTS") else CASES[::30]
 
 
 def load_runner():
@@ -72,7 +75,7 @@ def case_id(case: Path) -> str:
     return f"{case.parent.name}/{case.stem}"
 
 
-def differences(case: Path, program: str, watch: str, clock: str) -> str:
+def differences(case: Path, program: str, watch: str, clock: str, state: str = "") -> str:
     write = f"printf 'formatVersion: 1\\nclock: {clock}\\n' > $KUBEPY_STATE/kubepy.yaml"
     setups = [f"mkdir $KUBEPY_STATE && {write}"] if clock else []
     setups.append(f"{program} init --nodes=0")
@@ -80,7 +83,7 @@ def differences(case: Path, program: str, watch: str, clock: str) -> str:
         kubectl=program,
         settle="kubectl controller --once --quiet-for=1.5s",
         setup=" && ".join(setups),
-        state="",
+        state=state,
         watch=watch and f"{program} controller --watch",
         sleep=clock and f"{program} clock advance",
         exact_hash=False,
@@ -104,8 +107,8 @@ def is_race_of_patch(want: list[str], got: list[str]) -> bool:
     )
 
 
-def check(case: Path, program: str, watch: str = "", clock: str = "") -> None:
-    found = differences(case, program, watch, clock)
+def check(case: Path, program: str, watch: str = "", clock: str = "", state: str = "") -> None:
+    found = differences(case, program, watch, clock, state)
     if case_id(case) in PENDING:
         assert found, f"{case_id(case)} holds now: take it out of pending.txt"
         pytest.xfail("listed in pending.txt")
@@ -129,3 +132,21 @@ def test_recorded_case_holds_beside_background_controller(
 @pytest.mark.parametrize("case", OWN_TIME, ids=case_id)
 def test_recorded_case_holds_in_clusters_own_time(case: Path, fork_server: ForkServer) -> None:
     check(case, str(fork_server.program), clock="2026-01-01T00:00:00Z")
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in IN_ETCD if case.parent.name in ONCE], ids=case_id
+)
+def test_recorded_case_holds_in_etcd(
+    case: Path, fork_server: ForkServer, etcd_server: EtcdServer
+) -> None:
+    state = etcd_server.address(f"{fresh_prefix()}/{{}}")
+    check(case, str(fork_server.program), state=state)
+
+
+@pytest.mark.parametrize("case", IN_ETCD, ids=case_id)
+def test_recorded_case_holds_in_etcd_beside_background_controller(
+    case: Path, fork_server: ForkServer, etcd_server: EtcdServer
+) -> None:
+    state = etcd_server.address(f"{fresh_prefix()}/{{}}")
+    check(case, str(fork_server.program), watch="watch", state=state)

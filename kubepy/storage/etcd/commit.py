@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubepy.storage.errors import ConflictError
+from kubepy.storage.errors import ConflictError, StorageError
 from kubepy.storage.etcd.client import Compare, Delete, Get, Operation, Put, RangeResult
 from kubepy.storage.etcd.errors import EtcdError
 from kubepy.storage.etcd.ownkeys import dump_entries, dump_settings, dump_text
@@ -20,6 +20,7 @@ from kubepy.storage.state import ObjectRecord, State
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from kubepy.storage.etcd.client import PendingTxn, TxnResult
     from kubepy.storage.etcd.keyspace import Keyspace
     from kubepy.storage.etcd.leases import HeldLock, SharedLeases
     from kubepy.storage.timeline import TimelineEntry, TimelineRecorder
@@ -28,6 +29,7 @@ MAX_VALUE = 1_400_000  # bytes of an object: etcd takes requests of 1.5 MiB
 MAX_RIDING = 100_000  # bytes of what may be written along with an object
 MAX_OPERATIONS = 100  # of a transaction: etcd takes 128
 LONGEST_LEASE = 1e8  # seconds: what is to last longer has no end
+WINDOW = 64  # transactions that are under way at once, of those whose order does not matter
 NO_LEASE = 5  # etcd's code where a lease is not there
 _numbers = count()
 Operations = dict[bytes, Operation]  # by key: etcd takes no two writes of one
@@ -40,6 +42,7 @@ class ObjectWrite(NamedTuple):
     :ivar before: the object as it was read; None where there was none.
     :ivar json: the object; None: it is removed.
     :ivar entry: of the change log.
+    :ivar obj: the object, where the transaction has written it.
     """
 
     key: Key
@@ -48,6 +51,7 @@ class ObjectWrite(NamedTuple):
     json: str | None
     expires: float | None
     entry: LogEntry
+    obj: Object | None
 
 
 class EtcdTransaction(MemoryTransaction):
@@ -118,7 +122,10 @@ class EtcdTransaction(MemoryTransaction):
                 text = expires = None
             elif change.key in gone:
                 before = None
-            writes.append(ObjectWrite(change.key, entry.revision, before, text, expires, entry))
+            obj = change.object if text is not None else None
+            writes.append(
+                ObjectWrite(change.key, entry.revision, before, text, expires, entry, obj)
+            )
         return writes
 
 
@@ -128,6 +135,8 @@ class CommitContext(NamedTuple):
     :ivar locks: what this process holds: with any of them lost nothing is written.
     :ivar leases: of volatile objects; None in a cluster with a clock of its own.
     :ivar tell: is called with each object that was written, and its revision.
+    :ivar is_unordered: tells of an object whether others may be written before it that the
+        transaction has written later.
     """
 
     keyspace: Keyspace
@@ -135,10 +144,21 @@ class CommitContext(NamedTuple):
     leases: SharedLeases | None
     volatile: Mapping[str, float]
     tell: Callable[[ObjectWrite, int, Object | None], None]
+    is_unordered: Callable[[Key, Object], bool]
+
+
+class Sent(NamedTuple):
+    """A transaction of etcd that is under way, and what it consists of."""
+
+    write: ObjectWrite
+    compares: list[Compare]
+    operations: list[Operation]
+    pending: PendingTxn
 
 
 class EtcdCommit:
-    """Writes what a transaction has changed."""
+    """Writes what a transaction has changed, in order: each write waits for those before it. Only
+    objects whose order does not matter are under way together; a removal is always alone."""
 
     def __init__(self, context: CommitContext, changes: EtcdTransaction) -> None:
         self._context = context
@@ -146,8 +166,8 @@ class EtcdCommit:
         self._changes = changes
         self._values = changes.values[::-1]  # what is written next is last
         self._entries = changes.timeline[::-1]
-        self._reached = changes.base
-        self._is_alone = True  # nobody else has written since the transaction began
+        self._revisions: list[int] = []  # of all that was written
+        self._under_way: list[Sent] = []
 
     def run(self) -> None:
         """Write everything. Raises ConflictError at the first object that somebody else has
@@ -155,20 +175,71 @@ class EtcdCommit:
         try:
             for write in self._changes.writes():
                 self._write_object(write)
+            self._wait()
             self._write_rest()
         finally:
-            self._changes.lead_to(self._reached)
+            self._changes.lead_to(self._reached())
+
+    def _reached(self) -> int:
+        """Return the revision up to which all writes are those of this transaction."""
+        revision = self._changes.base
+        for written in sorted(self._revisions):
+            if written != revision + 1:
+                break
+            revision = written
+        return revision
 
     def _write_object(self, write: ObjectWrite) -> None:
         riding = self._riding(write.predicted)
         riding |= self._expiry(write)
         operation = self._operation(write)
         if _size(riding) > MAX_RIDING or len(riding) > MAX_OPERATIONS:
+            self._wait()
             self._write_own(riding)
             riding = {}
         path = self._context.keyspace.keys.of(write.key)
         expected = write.before.revision if write.before is not None else 0
-        revision = self._send([Compare(path, expected)], [*riding.values(), operation], write)
+        compares, operations = [Compare(path, expected)], [*riding.values(), operation]
+        if write.obj is not None and self._context.is_unordered(write.key, write.obj):
+            self._submit(write, compares, operations)
+            return
+        self._wait()
+        self._written(write, self._send(compares, operations, write))
+
+    def _submit(
+        self, write: ObjectWrite, compares: list[Compare], operations: list[Operation]
+    ) -> None:
+        """Send a write without waiting for its answer."""
+        if len(self._under_way) >= WINDOW:
+            self._wait()
+        compares = self._with_locks(compares)
+        pending = self._context.keyspace.client.submit(compares, operations, self._reads())
+        self._under_way.append(Sent(write, compares, operations, pending))
+
+    def _wait(self) -> None:
+        """Wait for all writes that are under way, and tell of them in the order of their revisions.
+        Raises the error of the first that has failed."""
+        sent, self._under_way = self._under_way, []
+        failures: list[Exception] = []
+        done: list[tuple[int, ObjectWrite]] = []
+        for each in sent:
+            try:
+                result = self._result(each)
+                done.append((self._checked(result, each.write), each.write))
+            except StorageError as error:
+                failures.append(error)
+        for revision, write in sorted(done, key=_revision_of):
+            self._written(write, revision)
+        if failures:
+            raise failures[0]
+
+    def _result(self, sent: Sent) -> TxnResult:
+        try:
+            return sent.pending.result()
+        except EtcdError as error:
+            return self._with_another_lease(error, sent.write, sent.compares, sent.operations)
+
+    def _written(self, write: ObjectWrite, revision: int) -> None:
         obj = self._changes.settle(write.key, revision) if write.json is not None else None
         self._context.tell(write, revision, obj)
 
@@ -257,33 +328,54 @@ class EtcdCommit:
     ) -> int:
         """Write something if nobody has changed the object, and all locks are held; return the
         revision. Raises ConflictError, LockTimeoutError."""
-        locks = self._context.locks
-        for lock in locks:
-            if lock.is_lost():
-                raise lock.lost()
-        compares = [*compares, *(lock.compare for lock in locks)]
-        reads = [Get(lock.compare.key) for lock in locks]
+        compares = self._with_locks(compares)
         client = self._context.keyspace.client
         try:
-            result = client.txn(compares, operations, reads)
+            result = client.txn(compares, operations, self._reads())
         except EtcdError as error:
-            if error.code != NO_LEASE or self._context.leases is None or write is None:
-                raise
-            self._context.leases.forget()  # an administrator has revoked it
-            result = client.txn(compares, [*operations[:-1], self._operation(write)], reads)
+            result = self._with_another_lease(error, write, compares, operations)
+        return self._checked(result, write)
+
+    def _with_locks(self, compares: list[Compare]) -> list[Compare]:
+        """Add the conditions that all locks are held. Raises LockTimeoutError."""
+        for lock in self._context.locks:
+            if lock.is_lost():
+                raise lock.lost()
+        return [*compares, *(lock.compare for lock in self._context.locks)]
+
+    def _reads(self) -> list[Get]:
+        """Return what tells which condition does not hold."""
+        return [Get(lock.compare.key) for lock in self._context.locks]
+
+    def _with_another_lease(
+        self,
+        error: EtcdError,
+        write: ObjectWrite | None,
+        compares: list[Compare],
+        operations: list[Operation],
+    ) -> TxnResult:
+        """Write an object again whose lease is not there any more: an administrator has revoked it.
+        Raises other errors again."""
+        if error.code != NO_LEASE or self._context.leases is None or write is None:
+            raise error
+        self._context.leases.forget()
+        client = self._context.keyspace.client
+        return client.txn(compares, [*operations[:-1], self._operation(write)], self._reads())
+
+    def _checked(self, result: TxnResult, write: ObjectWrite | None) -> int:
+        """Return the revision of a write. Raises ConflictError, LockTimeoutError."""
         if not result.succeeded:
-            for lock, answer in zip(locks, result.responses, strict=True):
+            for lock, answer in zip(self._context.locks, result.responses, strict=True):
                 if not _is_held(lock, answer):
                     raise lock.lost()
             place = write.key.place if write is not None else "a value"
             raise ConflictError(f"{place} was changed by somebody else")
-        self._note(result.revision)
+        self._revisions.append(result.revision)
         return result.revision
 
-    def _note(self, revision: int) -> None:
-        self._is_alone = self._is_alone and revision == self._reached + 1
-        if self._is_alone:
-            self._reached = revision
+
+def _revision_of(done: tuple[int, ObjectWrite]) -> int:
+    return done[0]
 
 
 def _is_held(lock: HeldLock, answer: object) -> bool:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from kubepy.storage.errors import StorageError
 from kubepy.storage.etcd.errors import ValueFormatError
 from kubepy.storage.etcd.history import EVERYTHING, expirations_of, next_of
 from kubepy.storage.etcd.ownkeys import end_of, load_settings, load_text
@@ -57,8 +58,7 @@ class Follower:
         self._objects = self._load(revision, indexes, keeps_time=keeps_time)
 
     def close(self) -> None:
-        if self._watch is not None:
-            self._watch.close()
+        self._end_watch()
 
     @property
     def revision(self) -> int:
@@ -102,8 +102,34 @@ class Follower:
                 )
             while self._objects.revision < revision:
                 assert self._watch is not None
-                batch = next_of(self._watch, self._keyspace.timeout)
+                try:
+                    batch = next_of(self._watch, self._keyspace.timeout)
+                except StorageError:
+                    self._end_watch()
+                    raise
                 self._take(batch.events, batch.revision)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the next events, at most so long; return False, at once, where none have been
+        watched for yet, or another thread does so."""
+        if self._watch is None or not self._lock.acquire(blocking=False):
+            return False
+        try:
+            batch = self._watch.next_batch(seconds)
+            if batch is not None:
+                self._take(batch.events, batch.revision)
+        except StorageError:  # whoever follows next begins another watch, and hears of it
+            self._end_watch()
+            return False
+        finally:
+            self._lock.release()
+        return True
+
+    def _end_watch(self) -> None:
+        """End a watch that has failed for good."""
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
 
     def _take(self, events: Sequence[KeyEvent], revision: int) -> None:
         """Take events in, which lead to a revision."""

@@ -66,6 +66,8 @@ class EtcdStore:
     :param now: a time that is not the system's, for ``volatile``; a cluster with a clock has one.
     :param lock_timeout: nobody waits for another writer.
     :param client: the connection, in place of one of its own.
+    :param is_unordered: tells of an object whether others may be written before it that its
+        transaction has written later: such are under way together.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class EtcdStore:
         now: Callable[[], float] | None = None,
         lock_timeout: float = 30.0,
         client: EtcdClient | None = None,
+        is_unordered: Callable[[Key, Object], bool] = lambda key, obj: False,
     ) -> None:
         self.address = address
         self.lock_timeout = lock_timeout
@@ -85,6 +88,7 @@ class EtcdStore:
         self._own = self._keyspace.own
         self._volatile = dict(volatile or {})
         self._has_own_time = now is not None
+        self._is_unordered = is_unordered
         self._now = now or time.time
         self._new_recorder: NewRecorder | None = None
         self._new_indexes: NewIndexes = tuple
@@ -272,6 +276,11 @@ class EtcdStore:
         """Call a function with each object that this store has written."""
         self._listener = listener
 
+    def wait_for_change(self, seconds: float) -> bool:
+        """Wait until something is written to etcd, at most so long; return False, at once, as long
+        as nobody follows it."""
+        return self._follower is not None and self._follower.wait(seconds)
+
     # --- writing
 
     @contextmanager
@@ -301,6 +310,7 @@ class EtcdStore:
             None if has_clock else self._leases,
             self._volatile,
             self._wrote,
+            self._is_unordered,
         )
         EtcdCommit(context, changes).run()
         if changes.timeline and changes.recorder is not None:

@@ -376,3 +376,46 @@ def test_increments_of_many_threads_are_exact(open_store: Open) -> None:
     for thread in threads:
         thread.join()
     assert store.get(key("a"))["data"] == {"n": 80}  # type: ignore[index]
+
+
+def test_follower_waits_until_somebody_writes(open_store: Open) -> None:
+    store, other = open_store(), open_store()
+    assert not store.wait_for_change(20.0)  # nobody follows yet, and it does not wait
+    follow(store)
+    create(other, config_map("a"))
+    assert names(store.list("configmaps").objects) == ["a"]
+    writer = threading.Timer(0.1, lambda: create(other, config_map("b")))
+    writer.start()
+    assert store.wait_for_change(20.0)
+    writer.join()
+    assert names(store.list("configmaps").objects) == ["a", "b"]
+
+
+def test_unordered_objects_are_under_way_together_and_all_others_wait(open_store: Open) -> None:
+    store = open_store(is_unordered=lambda key, obj: "free" in key.name)
+    base = store.revision
+    free = [f"free-{number:03}" for number in range(150)]
+    with store.transaction() as transaction:
+        for name in ("a", *free[:100], "b", *free[100:]):
+            transaction.create(key(name), config_map(name))
+        written = transaction.list("configmaps").objects
+    changes = in_full(store.changes, base).changes
+    told = [change.key.name for change in changes]
+    assert told[0] == "a"
+    assert sorted(told[1:101]) == free[:100]
+    assert told[101] == "b"
+    assert sorted(told[102:]) == free[100:]
+    assert [change.revision for change in changes] == list(range(base + 1, base + 153))
+    assert written == store.list("configmaps").objects
+    assert transaction.revision == store.revision
+
+
+def test_conflict_among_unordered_objects_leaves_the_others(open_store: Open) -> None:
+    store, other = open_store(is_unordered=lambda key, obj: True), open_store()
+    with pytest.raises(ConflictError, match="configmaps/c"), store.transaction() as transaction:  # noqa: PT012
+        for name in "abcde":
+            transaction.create(key(name), config_map(name))
+        create(other, config_map("c", "other"))
+        transaction.create(key("f"), config_map("f"))
+    assert names(store.list("configmaps").objects) == [*"abcdef"]
+    assert store.get(key("c"))["data"] == {"a": "other"}  # type: ignore[index]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kubepy.apiserver.cluster import NO_SETTINGS, UNFINISHED, VOLATILE, LocalCluster
 from kubepy.apiserver.settings import FULL, NEVER
@@ -69,25 +69,34 @@ def private_folder(place: str) -> str:
     return folder
 
 
-def has_cluster(place: Path | str) -> bool:
-    """Return whether there is a cluster. Raises EtcdError."""
+def has_cluster(place: Path | str, store: Store | None = None) -> bool:
+    """Return whether there is a cluster. Raises EtcdError.
+
+    :param store: of :func:`open_values`, if it is open already.
+    """
     if not is_in_etcd(place):
         return os.path.exists(os.path.join(place, "kubepy.yaml"))
-    store = _etcd_store(place)
+    etcd = _etcd_store(place) if store is None else cast("EtcdStore", store)
     try:
-        return store.has_settings() or store.has_objects()
+        return etcd.has_settings() or etcd.has_objects()
     finally:
-        store.close()
+        if store is None:
+            etcd.close()
 
 
 def open_cluster(
-    place: Path | str, *, create: bool = False, lock_timeout: float = 30.0
+    place: Path | str,
+    *,
+    create: bool = False,
+    lock_timeout: float = 30.0,
+    store: Store | None = None,
 ) -> LocalCluster:
     """Open a cluster; one in memory is made.
 
     :param create: make the cluster if there is none, around the files that are there, or only
         settings written by hand. It is to be furnished with a node then, and
         :meth:`finished <LocalCluster.finish>`. One in memory has no node either.
+    :param store: of :func:`open_values`, if it is open already; the cluster closes it.
 
     Raises NoClusterError, FolderError.
     """
@@ -95,7 +104,7 @@ def open_cluster(
         return make_cluster(MEMORY)
     is_new = False
     try:
-        cluster = _open(place, lock_timeout)
+        cluster = _open(place, lock_timeout, store)
     except NoClusterError:
         if not create:
             raise
@@ -186,12 +195,12 @@ def _initialize(place: Path | str, settings: Mapping[str, Any]) -> None:
         store.close()
 
 
-def _open(place: Path | str, lock_timeout: float) -> LocalCluster:
+def _open(place: Path | str, lock_timeout: float, opened: Store | None = None) -> LocalCluster:
     """Open a cluster that is there. Raises NoClusterError."""
     if not is_in_etcd(place):
         store = FolderStore(place, volatile=VOLATILE, lock_timeout=lock_timeout)
         return LocalCluster(store, new_memory_store, store)
-    etcd = _etcd_store(place)
+    etcd = _etcd_store(place) if opened is None else cast("EtcdStore", opened)
     try:
         if not etcd.has_settings():
             if not etcd.has_objects():

@@ -179,6 +179,12 @@ class Factory:
             return openings.shown(place)
         return f"file://{os.path.abspath(place)}" if place else "memory"
 
+    @property
+    def _store_of_place(self) -> Store | None:
+        """The store that keeps the contexts, where the command works on the same one."""
+        is_home = not self.open_cluster and self.place == self.home
+        return self._contexts_store if is_home else None
+
     @cached_property
     def _contexts_store(self) -> Store | None:
         """The store that keeps the contexts, where no folder does."""
@@ -293,7 +299,7 @@ class Factory:
             return True
         if self.folder:
             return os.path.exists(os.path.join(self.folder, "kubepy.yaml"))
-        return openings.has_cluster(self.place)
+        return openings.has_cluster(self.place, self._store_of_place)
 
     @cached_property
     def cluster(self) -> clusters.LocalCluster:
@@ -311,7 +317,9 @@ class Factory:
             elif self._is_dry_run and not self.has_cluster:
                 cluster = self.new_cluster_elsewhere()
             else:
-                cluster = openings.open_cluster(self.place, create=self.may_create)
+                cluster = openings.open_cluster(
+                    self.place, create=self.may_create, store=self._store_of_place
+                )
         except storage_errors.NoClusterError:
             raise self._no_cluster(self.place) from None
 

@@ -6,7 +6,8 @@ kube-apiserver reads.
     /kubepy/timeline/TIME-NUMBER       the entries of one write on the timeline
     /kubepy/expiring/TIME/RESOURCE/…   when a volatile object is over, in a cluster with a clock
     /kubepy/locks/NAME                 who holds a lock, and the election of the controllers
-    /kubepy/mark                       written to be seen by a watch
+    /kubepy/quiet                      two revisions between which nothing has changed
+    /kubepy/mark                       is not there: read for the newest revision alone
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class OwnKeys:
         self.end = own[:-1] + b"0"
         self.settings = own + b"settings"
         self.mark = own + b"mark"
+        self.quiet = own + b"quiet"
         self.meta = own + b"meta/"
         self.timeline = own + b"timeline/"
         self.expiring = own + b"expiring/"

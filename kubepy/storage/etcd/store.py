@@ -11,13 +11,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from kubepy.storage.errors import CompactedError, LostStateError
 from kubepy.storage.etcd.client import Compare, Delete, Put
 from kubepy.storage.etcd.commit import CommitContext, EtcdCommit, EtcdTransaction, ObjectWrite
-from kubepy.storage.etcd.errors import EtcdCompactedError
+from kubepy.storage.etcd.errors import EtcdCompactedError, EtcdError
 from kubepy.storage.etcd.following import Follower
 from kubepy.storage.etcd.history import read_history
 from kubepy.storage.etcd.keyspace import Keyspace
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from kubepy.storage.timeline import NewRecorder, TimelineEntry
 
 Records = list[ObjectRecord]
+MANY = 1_000  # revisions that it takes a while to read
 HISTORY = 5_000  # revisions that a state reaches back at most
 DEFAULT_SETTINGS: Object = {"formatVersion": 1}
 
@@ -270,7 +271,22 @@ class EtcdStore:
             revision = state.revision
         if since > revision:
             raise CompactedError(f"revision {since} is not there: the newest is {revision}")
-        return ChangesSince(revision, read_history(self._keyspace, since, revision).changes())
+        begin = self._quiet_until(since) if revision - since > MANY else since
+        changes = read_history(self._keyspace, begin, revision).changes()
+        if not changes and revision - begin > MANY:
+            self._note_quiet(since, revision)
+        return ChangesSince(revision, changes)
+
+    def _quiet_until(self, since: int) -> int:
+        """Return a revision up to which nothing has changed here after another one, as somebody
+        has noted who found only changes of others: of other clusters in the same etcd."""
+        kv, _ = self._client.get(self._own.quiet)
+        noted = kv.value.decode().split() if kv is not None else ["", ""]
+        return int(noted[1]) if noted[0] == str(since) else since
+
+    def _note_quiet(self, since: int, revision: int) -> None:
+        with suppress(EtcdError):  # the next one reads what this one has read
+            self._client.txn([], [Put(self._own.quiet, f"{since} {revision}".encode())])
 
     def watch(self, listener: Callable[[CommittedChanges], None]) -> None:
         """Call a function with each object that this store has written."""

@@ -13,10 +13,13 @@ from kubepy.apiserver.cluster import object_indexes
 from kubepy.storage import CompactedError, ConflictError, Key, LockTimeoutError
 from kubepy.storage.errors import LostStateError
 from kubepy.storage.etcd import leases
+from kubepy.storage.etcd import store as stores
 from kubepy.storage.etcd.address import parse_address
 from kubepy.storage.etcd.client import EtcdClient
 from kubepy.storage.etcd.errors import EtcdError
+from kubepy.storage.etcd.history import PastChanges, read_history
 from kubepy.storage.etcd.keys import EtcdKeys
+from kubepy.storage.etcd.keyspace import Keyspace
 from kubepy.storage.etcd.ownkeys import OwnKeys
 from kubepy.storage.etcd.store import EtcdStore
 from kubepy.storage.model import CommittedChanges, in_full
@@ -419,3 +422,27 @@ def test_conflict_among_unordered_objects_leaves_the_others(open_store: Open) ->
         transaction.create(key("f"), config_map("f"))
     assert names(store.list("configmaps").objects) == [*"abcdef"]
     assert store.get(key("c"))["data"] == {"a": "other"}  # type: ignore[index]
+
+
+def test_quiet_time_between_the_writes_of_others_is_read_once(
+    open_store: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stores, "MANY", 10)
+    store = open_store()
+    create(store, config_map("a"))
+    since = store.revision
+    for number in range(20):  # stands for another cluster in the same etcd
+        store.set_values({"beside": str(number)})
+    read: list[tuple[int, int]] = []
+
+    def read_noted(keyspace: Keyspace, begin: int, end: int) -> PastChanges:
+        read.append((begin, end))
+        return read_history(keyspace, begin, end)
+
+    monkeypatch.setattr(stores, "read_history", read_noted)
+    first = store.changes(since)
+    again = open_store().changes(since)
+    assert first.changes == again.changes == []
+    assert read == [(since, first.revision), (first.revision, again.revision)]
+    create(store, config_map("b"))
+    assert [change.key.name for change in open_store().changes(since).changes] == ["b"]

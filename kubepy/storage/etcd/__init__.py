@@ -11,5 +11,6 @@ commit.py     a transaction: one object after the other
 source.py     everything at one revision, read when it is asked for
 following.py  everything in memory, following a watch
 history.py    the changes between two revisions
+compaction.py forgets what is older than some minutes
 leases.py     named locks, and leases of objects that are over after a while
 """

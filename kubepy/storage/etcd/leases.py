@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from kubepy.storage.errors import LockTimeoutError
 from kubepy.storage.etcd.client import Compare, Delete, Get, Put, RangeResult
-from kubepy.storage.etcd.errors import EtcdError, LeaseLostError
+from kubepy.storage.etcd.compaction import Compactor
+from kubepy.storage.etcd.errors import EtcdCompactedError, EtcdError, LeaseLostError
 
 if TYPE_CHECKING:
     from kubepy.storage.etcd.client import EtcdClient
@@ -29,8 +30,9 @@ SHARED_OBJECTS = 1000  # … as kube-apiserver does, so many of them at most
 class HeldLock:
     """A named lock of this process: a key that goes with its lease.
 
-    A thread keeps the lease alive. The lock counts as lost as soon as it may be: after its time by
-    this process's clock, counted from when the last renewal was sent.
+    A thread keeps the lease alive, and compacts etcd (``compaction``). The lock counts as lost as
+    soon as it may be: after its time by this process's clock, counted from when the last renewal
+    was sent.
 
     :ivar compare: holds as long as the lock is held, for transactions.
     """
@@ -65,6 +67,7 @@ class HeldLock:
         return LockTimeoutError(f"{self._name} is not held any more: nothing is written")
 
     def _renew(self) -> None:
+        compactor = Compactor(self._client)
         while not self._is_over.wait(RENEW_SECONDS):
             asked = time.monotonic()
             try:
@@ -75,6 +78,8 @@ class HeldLock:
             except EtcdError:
                 continue
             self._until = asked + seconds
+            with suppress(EtcdError, EtcdCompactedError):  # the next time will do as well
+                compactor.tick()
 
     def release(self) -> None:
         """Give the lock back."""

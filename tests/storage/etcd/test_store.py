@@ -12,7 +12,7 @@ import pytest
 from kubepy.apiserver.cluster import object_indexes
 from kubepy.storage import CompactedError, ConflictError, Key, LockTimeoutError
 from kubepy.storage.errors import LostStateError
-from kubepy.storage.etcd import leases
+from kubepy.storage.etcd import compaction, leases
 from kubepy.storage.etcd import store as stores
 from kubepy.storage.etcd.address import parse_address
 from kubepy.storage.etcd.client import EtcdClient
@@ -446,3 +446,23 @@ def test_quiet_time_between_the_writes_of_others_is_read_once(
     assert read == [(since, first.revision), (first.revision, again.revision)]
     create(store, config_map("b"))
     assert [change.key.name for change in open_store().changes(since).changes] == ["b"]
+
+
+def test_holders_of_locks_compact_what_was_before_the_last_time(
+    own_etcd: EtcdServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compaction, "COMPACT_SECONDS", 0.0)
+    store = EtcdStore(parse_address(own_etcd.address(), {}))
+    create(store, config_map("a"))
+    first, other = compaction.Compactor(store._client), compaction.Compactor(store._client)
+    first.tick()
+    other.tick()  # learns whose turn it was
+    create(store, config_map("b"))
+    seen = store.revision
+    other.tick()
+    first.tick()
+    create(store, config_map("c"))
+    assert [change.key.name for change in store.changes(seen).changes] == ["c"]
+    with pytest.raises(CompactedError):
+        store.changes(0)
+    store.close()

@@ -137,16 +137,16 @@ class ClosedError(CliError, ValueError):
 
 
 class Cluster:
-    """A cluster: a state folder, or one in memory.
+    """A cluster: a state folder, one in etcd, or one in memory.
 
     Make one with :meth:`open`, :meth:`create`, :meth:`temporary` or :meth:`fork`. It may be used
     from several threads: they take turns. As a context manager it closes itself.
     """
 
-    def __init__(self, local: LocalCluster, folder: str = "") -> None:
+    def __init__(self, local: LocalCluster, place: str = "") -> None:
         """Private: use :meth:`open`, :meth:`create` or :meth:`temporary`."""
         self._lock = Condition(RLock())
-        self._folder = folder
+        self._place = place
         self._local: LocalCluster | None = None
         self._is_closed = False
         self._waiting = 0  # commands that let others use the cluster until they look again
@@ -160,10 +160,10 @@ class Cluster:
     @classmethod
     @checked
     def open(cls, path: str | os.PathLike[str]) -> Self:
-        """Open the cluster of a state folder. Raises NoClusterError, FolderError."""
-        folder = os.path.abspath(path)
-        local = opening.open_cluster(folder)
-        return cls(local, folder)
+        """Open the cluster of a state folder, or one in etcd (``etcd://HOST:PORT/PREFIX``). Raises
+        NoClusterError, StorageError."""
+        place = _place_of(path)
+        return cls(opening.open_cluster(place), place)
 
     @classmethod
     @checked
@@ -176,7 +176,7 @@ class Cluster:
         seed: int | str | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Make a cluster in a folder, as ``kubepy init`` does, and open it.
+        """Make a cluster in a folder or in etcd, as ``kubepy init`` does, and open it.
 
         :param nodes: how many Ready nodes to make: node-1, node-2 …
         :param clock: the moment at which the cluster's own time begins; None: its time is the
@@ -187,16 +187,18 @@ class Cluster:
         Raises ValueError for a wrong setting, FolderError where there is a cluster already or the
         folder cannot be written.
         """
-        folder = os.path.abspath(path)
-        if os.path.exists(os.path.join(folder, "kubepy.yaml")):
-            raise storage.FolderError(f"there is a cluster in {quote(folder)} already")
+        place = _place_of(path)
+        if opening.has_cluster(place):
+            raise storage.FolderError(
+                f"there is a cluster in {quote(opening.shown(place))} already"
+            )
         _check_nodes(nodes)
-        opening.begin_cluster(folder, _settings(clock, seed, settings))
-        local = opening.open_cluster(folder, create=True)
+        opening.begin_cluster(place, _settings(clock, seed, settings))
+        local = opening.open_cluster(place, create=True)
         local = local.with_faults(local.settings.faults)
         furnishing.furnish(local, nodes)
         local.finish()
-        return cls(local, folder)
+        return cls(local, place)
 
     @classmethod
     @checked
@@ -248,14 +250,14 @@ class Cluster:
 
     def __repr__(self) -> str:
         local = self._local
-        place = repr(self._folder) if self._folder else "in memory"
+        place = repr(opening.shown(self._place)) if self._place else "in memory"
         state = "closed" if local is None else f"at {clocks.format_time(local.clock.now())}"
         return f"<kubepy.Cluster {place}, {state}>"
 
     @property
     def folder(self) -> str:
-        """The absolute path of the state folder; "" for a cluster in memory."""
-        return self._folder
+        """The absolute path of the state folder; "" for a cluster in memory or in etcd."""
+        return "" if opening.is_in_etcd(self._place) else self._place
 
     @property
     def seed(self) -> int | str | None:
@@ -493,11 +495,11 @@ class Cluster:
         with self._lock:
             if self._local is None or self._is_closed:
                 raise ClosedError("this cluster is closed")
-            if self._folder and not self._is_current(self._local):
+            if self._place and not self._is_current(self._local):
                 if not self._waiting:  # commands that wait go on with the one that they began with
                     self._local.close()
                 self._local = None  # unless it can be opened again
-                self._use(opening.open_cluster(self._folder))
+                self._use(opening.open_cluster(self._place))
             assert self._local is not None
             yield self._local
 
@@ -505,7 +507,7 @@ class Cluster:
         """Work with an open cluster from now on."""
         local = local.with_faults(local.settings.faults)
         local.clock.pause = self._pause
-        self._settings_file = _identity_of_settings(self._folder)
+        self._settings = self._identity_of_settings(local)
         self._revision = local.client.revision()  # custom kinds are known as they were then
         self._local = local
 
@@ -522,10 +524,18 @@ class Cluster:
         if self._is_closed:
             raise ClosedError("this cluster is closed")
 
+    def _identity_of_settings(self, local: LocalCluster) -> object:
+        """Return what tells one version of the settings from another."""
+        if not opening.is_in_etcd(self._place):
+            return _identity_of_file(self.folder)
+        settings = local.store.settings()
+        settings.pop("clock", None)  # requests notice that time has moved
+        return settings
+
     def _is_current(self, local: LocalCluster) -> bool:
         """Return whether the open cluster knows all that others have changed: settings, and custom
         kinds."""
-        if _identity_of_settings(self._folder) != self._settings_file:
+        if self._identity_of_settings(local) != self._settings:
             return False
         try:  # the client forgets custom kinds that have changed
             self._revision, _ = local.client.changes(self._revision)
@@ -974,7 +984,13 @@ _templates: dict[str, LocalCluster] = {}
 _templates_lock = RLock()
 
 
-def _identity_of_settings(folder: str) -> tuple[int, ...]:
+def _place_of(path: str | os.PathLike[str]) -> str:
+    """Return the absolute path of a folder, or an address of etcd as it is."""
+    place = os.fspath(path)
+    return place if opening.is_in_etcd(place) else os.path.abspath(place)
+
+
+def _identity_of_file(folder: str) -> tuple[int, ...]:
     """Return what tells one version of a folder's ``kubepy.yaml`` from another."""
     if not folder:
         return ()

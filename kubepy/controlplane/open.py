@@ -31,6 +31,7 @@ with lazy_imports():
     from kubepy.api import storedforms
     from kubepy.storage import memory
     from kubepy.storage.etcd import address as addresses
+    from kubepy.storage.etcd import commit as commits
     from kubepy.storage.etcd import store as etcd_stores
     from kubepy.storage.folder import copying, shared
 
@@ -215,7 +216,10 @@ def _open(place: Path | str, lock_timeout: float, opened: Store | None = None) -
 def _etcd_store(place: Path | str) -> EtcdStore:
     address = addresses.parse_address(os.fspath(place))
     return etcd_stores.EtcdStore(
-        address, forms=storedforms, volatile=VOLATILE, is_unordered=_is_unordered
+        address,
+        forms=storedforms,
+        volatile=VOLATILE,
+        order=commits.WriteOrder(_is_unordered, _is_record),
     )
 
 
@@ -227,3 +231,9 @@ def _is_unordered(key: Key, obj: Object) -> bool:
         return key.resource == "events"
     owners = obj["metadata"].get("ownerReferences") or ()
     return all(owner.get("kind") != "StatefulSet" for owner in owners)
+
+
+def _is_record(key: Key) -> bool:
+    """Return whether an object is a record of what happened to others: a Job's status counts pods
+    that are gone, or lose their finalizers after that."""
+    return key.resource == "jobs.batch"

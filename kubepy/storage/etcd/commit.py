@@ -14,7 +14,7 @@ from kubepy.storage.etcd.errors import EtcdError
 from kubepy.storage.etcd.ownkeys import dump_entries, dump_settings, dump_text
 from kubepy.storage.etcd.source import RangeSource
 from kubepy.storage.memory import MemoryTransaction
-from kubepy.storage.model import DELETED, Key, LogEntry, Object
+from kubepy.storage.model import ADDED, DELETED, MODIFIED, Key, LogEntry, Object, set_version
 from kubepy.storage.state import ObjectRecord, State
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kubepy.storage.etcd.keyspace import Keyspace
     from kubepy.storage.etcd.leases import HeldLock, SharedLeases
     from kubepy.storage.timeline import TimelineEntry, TimelineRecorder
+    from kubepy.storage.transaction import TransactionEntry
 
 MAX_VALUE = 1_400_000  # bytes of an object: etcd takes requests of 1.5 MiB
 MAX_RIDING = 100_000  # bytes of what may be written along with an object
@@ -43,6 +44,7 @@ class ObjectWrite(NamedTuple):
     :ivar json: the object; None: it is removed.
     :ivar entry: of the change log.
     :ivar obj: the object, where the transaction has written it.
+    :ivar is_passed: the transaction has written the object again later.
     """
 
     key: Key
@@ -52,11 +54,33 @@ class ObjectWrite(NamedTuple):
     expires: float | None
     entry: LogEntry
     obj: Object | None
+    is_passed: bool = False
+
+
+class WriteOrder(NamedTuple):
+    """The objects for which it matters in which order a transaction writes them, and how much.
+
+    :ivar is_unordered: tells of an object whether others may be written before it that the
+        transaction has written later.
+    :ivar is_record: tells of a key whether its object is a record of what happened to others, by
+        which these are changed next: what was written before it must be there before it. The status
+        of a Job has the pods that it has counted before they lose their finalizers.
+    """
+
+    is_unordered: Callable[[Key, Object], bool]
+    is_record: Callable[[Key], bool]
+
+
+IN_ORDER = WriteOrder(lambda key, obj: False, lambda key: False)
 
 
 class EtcdTransaction(MemoryTransaction):
     """Changes to a store in etcd.
 
+    Of several writes of an object the last one is committed, at its place. Where an object is a
+    record of what happened to others, these are committed before it as they were then, too.
+
+    :param order: see :class:`WriteOrder`.
     :ivar values: the small values, each with the newest revision when it was set.
     """
 
@@ -66,8 +90,12 @@ class EtcdTransaction(MemoryTransaction):
         volatile: Mapping[str, float],
         now: Callable[[], float],
         recorder: TimelineRecorder | None,
+        order: WriteOrder,
     ) -> None:
         super().__init__(state, volatile, now, recorder)
+        self._order = order
+        self._passed: list[ObjectWrite] = []
+        self._last_record = 0  # the revision of the last write of a record
         self.base = state.revision
         self.recorder = recorder
         self.values: list[tuple[int, str, str | None]] = []
@@ -108,11 +136,43 @@ class EtcdTransaction(MemoryTransaction):
         """Return a small value as it is in the transaction."""
         return self.meta[name] if name in self.meta else self._state.meta_value(name)
 
+    def _put(
+        self, key: Key, entry: TransactionEntry[ObjectRecord], obj: Object, text: str | None
+    ) -> Object:
+        if key in self._touched:
+            self._pass(key, entry)
+        stored = super()._put(key, entry, obj, text)
+        if self._order.is_record(key):
+            self._last_record = self._revision
+        return stored
+
+    def _pass(self, key: Key, entry: TransactionEntry[ObjectRecord]) -> None:
+        """Keep an object as it was written before, if a record was written since, or if it is one
+        and others were."""
+        last = self._revision if self._order.is_record(key) else self._last_record
+        if entry.written is None or entry.revision >= last:
+            return
+        is_new = entry.before is None or bool(entry.deleted_at)
+        log = LogEntry(entry.revision, ADDED if is_new else MODIFIED, *key, None)
+        before = None if is_new else entry.before
+        self._passed.append(
+            ObjectWrite(
+                key, entry.revision, before, entry.json, entry.expires, log, entry.written, True
+            )
+        )
+
     def writes(self) -> list[ObjectWrite]:
         """Return what is to be written, in order. An object that was replaced by another of its
         name is two writes."""
         by_key = {change.key: change for change in self.changed()}
-        writes: list[ObjectWrite] = []
+        deleted = {
+            Key(*entry[2:5]): entry.revision for entry in self.log() if entry.type == DELETED
+        }
+        writes = [
+            write
+            for write in self._passed
+            if write.key in by_key and write.predicted > deleted.get(write.key, 0)
+        ]
         gone: set[Key] = set()
         for entry in self.log():
             change = by_key[Key(*entry[2:5])]
@@ -126,7 +186,7 @@ class EtcdTransaction(MemoryTransaction):
             writes.append(
                 ObjectWrite(change.key, entry.revision, before, text, expires, entry, obj)
             )
-        return writes
+        return sorted(writes, key=_predicted)
 
 
 class CommitContext(NamedTuple):
@@ -135,8 +195,6 @@ class CommitContext(NamedTuple):
     :ivar locks: what this process holds: with any of them lost nothing is written.
     :ivar leases: of volatile objects; None in a cluster with a clock of its own.
     :ivar tell: is called with each object that was written, and its revision.
-    :ivar is_unordered: tells of an object whether others may be written before it that the
-        transaction has written later.
     """
 
     keyspace: Keyspace
@@ -144,7 +202,7 @@ class CommitContext(NamedTuple):
     leases: SharedLeases | None
     volatile: Mapping[str, float]
     tell: Callable[[ObjectWrite, int, Object | None], None]
-    is_unordered: Callable[[Key, Object], bool]
+    order: WriteOrder
 
 
 class Sent(NamedTuple):
@@ -167,6 +225,7 @@ class EtcdCommit:
         self._values = changes.values[::-1]  # what is written next is last
         self._entries = changes.timeline[::-1]
         self._revisions: list[int] = []  # of all that was written
+        self._newest: dict[Key, int] = {}  # the revisions of what was written
         self._under_way: list[Sent] = []
 
     def run(self) -> None:
@@ -197,14 +256,23 @@ class EtcdCommit:
             self._wait()
             self._write_own(riding)
             riding = {}
+        if any(sent.write.key == write.key for sent in self._under_way):
+            self._wait()
         path = self._context.keyspace.keys.of(write.key)
-        expected = write.before.revision if write.before is not None else 0
+        before = write.before.revision if write.before is not None else 0
+        expected = self._newest.get(write.key, before)
         compares, operations = [Compare(path, expected)], [*riding.values(), operation]
-        if write.obj is not None and self._context.is_unordered(write.key, write.obj):
+        if self._is_unordered(write):
             self._submit(write, compares, operations)
             return
         self._wait()
         self._written(write, self._send(compares, operations, write))
+
+    def _is_unordered(self, write: ObjectWrite) -> bool:
+        order = self._context.order
+        if write.obj is None or order.is_record(write.key):
+            return False
+        return order.is_unordered(write.key, write.obj)
 
     def _submit(
         self, write: ObjectWrite, compares: list[Compare], operations: list[Operation]
@@ -240,7 +308,13 @@ class EtcdCommit:
             return self._with_another_lease(error, sent.write, sent.compares, sent.operations)
 
     def _written(self, write: ObjectWrite, revision: int) -> None:
-        obj = self._changes.settle(write.key, revision) if write.json is not None else None
+        obj = None
+        self._newest[write.key] = revision if write.json is not None else 0
+        if write.is_passed and write.obj is not None:
+            set_version(write.obj, revision)
+            obj = write.obj
+        elif write.json is not None:
+            obj = self._changes.settle(write.key, revision)
         self._context.tell(write, revision, obj)
 
     def _write_rest(self) -> None:
@@ -372,6 +446,10 @@ class EtcdCommit:
             raise ConflictError(f"{place} was changed by somebody else")
         self._revisions.append(result.revision)
         return result.revision
+
+
+def _predicted(write: ObjectWrite) -> int:
+    return write.predicted
 
 
 def _revision_of(done: tuple[int, ObjectWrite]) -> int:

@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 from kubepy.storage.errors import CompactedError, LostStateError
 from kubepy.storage.etcd.client import Compare, Delete, Put
-from kubepy.storage.etcd.commit import CommitContext, EtcdCommit, EtcdTransaction, ObjectWrite
+from kubepy.storage.etcd.commit import (
+    IN_ORDER,
+    CommitContext,
+    EtcdCommit,
+    EtcdTransaction,
+    ObjectWrite,
+    WriteOrder,
+)
 from kubepy.storage.etcd.errors import EtcdCompactedError, EtcdError
 from kubepy.storage.etcd.following import Follower
 from kubepy.storage.etcd.history import read_history
@@ -67,8 +74,7 @@ class EtcdStore:
     :param now: a time that is not the system's, for ``volatile``; a cluster with a clock has one.
     :param lock_timeout: nobody waits for another writer.
     :param client: the connection, in place of one of its own.
-    :param is_unordered: tells of an object whether others may be written before it that its
-        transaction has written later: such are under way together.
+    :param order: the objects for which the order of the writes of a transaction matters.
     """
 
     def __init__(
@@ -80,7 +86,7 @@ class EtcdStore:
         now: Callable[[], float] | None = None,
         lock_timeout: float = 30.0,
         client: EtcdClient | None = None,
-        is_unordered: Callable[[Key, Object], bool] = lambda key, obj: False,
+        order: WriteOrder = IN_ORDER,
     ) -> None:
         self.address = address
         self.lock_timeout = lock_timeout
@@ -89,7 +95,7 @@ class EtcdStore:
         self._own = self._keyspace.own
         self._volatile = dict(volatile or {})
         self._has_own_time = now is not None
-        self._is_unordered = is_unordered
+        self._order = order
         self._now = now or time.time
         self._new_recorder: NewRecorder | None = None
         self._new_indexes: NewIndexes = tuple
@@ -305,7 +311,9 @@ class EtcdStore:
         if self._current() is not None:
             raise RuntimeError("a transaction is under way in this store; transactions do not nest")
         recorder = self._new_recorder() if self._new_recorder is not None else None
-        changes = EtcdTransaction(self.state(), self._volatile, lambda: self._now(), recorder)
+        changes = EtcdTransaction(
+            self.state(), self._volatile, lambda: self._now(), recorder, self._order
+        )
         self._local.current = changes
         try:
             yield changes
@@ -326,7 +334,7 @@ class EtcdStore:
             None if has_clock else self._leases,
             self._volatile,
             self._wrote,
-            self._is_unordered,
+            self._order,
         )
         EtcdCommit(context, changes).run()
         if changes.timeline and changes.recorder is not None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import kubepy
 from kubepy.api.errors import AlreadyExists, Conflict
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.cli.main import main
@@ -16,7 +17,7 @@ from kubepy.controlplane import MANAGER_LOCK, build_manager, manager_lock
 from kubepy.controlplane.furnishing import add_first_node
 from kubepy.controlplane.open import make_cluster, open_cluster
 from kubepy.runtime.checkpoint import settled_checkpoint
-from kubepy.storage import Key, LockTimeoutError, NoClusterError
+from kubepy.storage import FolderError, Key, LockTimeoutError, NoClusterError
 from kubepy.storage.etcd import commit
 from kubepy.storage.etcd.address import parse_address
 from kubepy.storage.etcd.client import EtcdClient, Put
@@ -242,7 +243,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
 
 
 @pytest.fixture
-def kubepy(
+def command(
     etcd_address: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., tuple[int, str, str]]:
     """A function that runs a command line on an etcd that is empty at first."""
@@ -251,34 +252,34 @@ def kubepy(
 
 
 def test_first_command_that_writes_makes_a_cluster(
-    kubepy: Callable[..., tuple[int, str, str]], etcd_address: str
+    command: Callable[..., tuple[int, str, str]], etcd_address: str
 ) -> None:
-    status, _, error = kubepy("get", "pods")
+    status, _, error = command("get", "pods")
     assert (status, error.partition(":")[0]) == (1, "error")
     assert f'no cluster in "{etcd_address}"' in error
-    status, out, error = kubepy("create", "deployment", "web", "--image=nginx")
+    status, out, error = command("create", "deployment", "web", "--image=nginx")
     assert (status, out) == (0, "deployment.apps/web created\n")
     assert f"made a cluster in {etcd_address} with one node" in error
-    status, out, _ = kubepy("get", "deployments", "-o", "name")
+    status, out, _ = command("get", "deployments", "-o", "name")
     assert (status, out) == (0, "deployment.apps/web\n")
-    assert kubepy("rollout", "status", "deployment/web")[0] == 0
+    assert command("rollout", "status", "deployment/web")[0] == 0
 
 
 def test_contexts_are_kept_beside_the_cluster(
-    kubepy: Callable[..., tuple[int, str, str]], etcd_address: str
+    command: Callable[..., tuple[int, str, str]], etcd_address: str
 ) -> None:
-    kubepy("init")
-    assert kubepy("config", "set-context", "--current", "--namespace=lab")[0] == 0
-    assert "namespace: lab" in kubepy("config", "view")[1]
-    assert f"server: {etcd_address}" in kubepy("config", "view")[1]
+    command("init")
+    assert command("config", "set-context", "--current", "--namespace=lab")[0] == 0
+    assert "namespace: lab" in command("config", "view")[1]
+    assert f"server: {etcd_address}" in command("config", "view")[1]
 
 
 @pytest.mark.parametrize("words", [["fsck"], ["git", "setup"], ["trust"]])
 def test_command_about_files_says_that_there_are_none(
-    kubepy: Callable[..., tuple[int, str, str]], etcd_address: str, words: list[str]
+    command: Callable[..., tuple[int, str, str]], etcd_address: str, words: list[str]
 ) -> None:
-    kubepy("init", "--nodes=0")
-    status, _, error = kubepy(*words)
+    command("init", "--nodes=0")
+    status, _, error = command(*words)
     assert status == 1
     assert error == f"error: {etcd_address}: this cluster is in etcd: it has no folder\n"
 
@@ -293,14 +294,32 @@ def test_etcd_that_cannot_be_reached_is_one_line(
 
 
 def test_plan_and_timeline_work_on_a_fork(
-    kubepy: Callable[..., tuple[int, str, str]],
+    command: Callable[..., tuple[int, str, str]],
 ) -> None:
-    kubepy("init", f"--clock={CLOCK}", "--seed=1")
-    kubepy("create", "deployment", "web", "--image=nginx")
-    kubepy("rollout", "status", "deployment/web")
-    status, out, _ = kubepy("plan", "set", "image", "deployment/web", "nginx=nginx:2")
+    command("init", f"--clock={CLOCK}", "--seed=1")
+    command("create", "deployment", "web", "--image=nginx")
+    command("rollout", "status", "deployment/web")
+    status, out, _ = command("plan", "set", "image", "deployment/web", "nginx=nginx:2")
     assert status == 0
     assert "web" in out
-    assert "nginx:2" not in kubepy("get", "deployment", "web", "-o", "yaml")[1]
-    assert "web" in kubepy("timeline", "deployment/web")[1]
-    assert "web" in kubepy("why", "deployment/web")[1]
+    assert "nginx:2" not in command("get", "deployment", "web", "-o", "yaml")[1]
+    assert "web" in command("timeline", "deployment/web")[1]
+    assert "web" in command("why", "deployment/web")[1]
+
+
+def test_python_programs_open_clusters_in_etcd(etcd_address: str) -> None:
+    with kubepy.Cluster.create(etcd_address, nodes=2, clock=CLOCK, seed=1) as first:
+        assert first.run("create deployment web --image=nginx --replicas=2")
+        first.settle()
+        with kubepy.Cluster.open(etcd_address) as second:
+            assert second.client.get("deployments", "web")["status"]["readyReplicas"] == 2
+            second.client.create(
+                {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+            )
+            fork = second.fork()
+            fork.client.delete("configmaps", "a")
+            assert repr(second).startswith(f"<kubepy.Cluster '{etcd_address}', at ")
+        assert first.client.get("configmaps", "a")
+        assert first.folder == ""
+    with pytest.raises(FolderError, match="already"):
+        kubepy.Cluster.create(etcd_address)

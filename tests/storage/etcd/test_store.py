@@ -16,6 +16,7 @@ from kubepy.storage.etcd import compaction, leases
 from kubepy.storage.etcd import store as stores
 from kubepy.storage.etcd.address import parse_address
 from kubepy.storage.etcd.client import EtcdClient
+from kubepy.storage.etcd.commit import WriteOrder
 from kubepy.storage.etcd.errors import EtcdError
 from kubepy.storage.etcd.history import PastChanges, read_history
 from kubepy.storage.etcd.keys import EtcdKeys
@@ -57,6 +58,14 @@ def client(store: EtcdStore) -> Iterator[EtcdClient]:
     client = EtcdClient(store.address)
     yield client
     client.close()
+
+
+def always(key: Key, obj: object) -> bool:
+    return True
+
+
+def never(key: Key) -> bool:
+    return False
 
 
 def version(store: EtcdStore, name: str) -> int:
@@ -395,7 +404,7 @@ def test_follower_waits_until_somebody_writes(open_store: Open) -> None:
 
 
 def test_unordered_objects_are_under_way_together_and_all_others_wait(open_store: Open) -> None:
-    store = open_store(is_unordered=lambda key, obj: "free" in key.name)
+    store = open_store(order=WriteOrder(lambda key, obj: "free" in key.name, never))
     base = store.revision
     free = [f"free-{number:03}" for number in range(150)]
     with store.transaction() as transaction:
@@ -414,7 +423,7 @@ def test_unordered_objects_are_under_way_together_and_all_others_wait(open_store
 
 
 def test_conflict_among_unordered_objects_leaves_the_others(open_store: Open) -> None:
-    store, other = open_store(is_unordered=lambda key, obj: True), open_store()
+    store, other = open_store(order=WriteOrder(always, never)), open_store()
     with pytest.raises(ConflictError, match="configmaps/c"), store.transaction() as transaction:  # noqa: PT012
         for name in "abcde":
             transaction.create(key(name), config_map(name))
@@ -466,3 +475,24 @@ def test_holders_of_locks_compact_what_was_before_the_last_time(
     with pytest.raises(CompactedError):
         store.changes(0)
     store.close()
+
+
+def test_what_was_written_before_a_record_is_there_before_it(open_store: Open) -> None:
+    store = open_store(order=WriteOrder(always, lambda key: key.name == "record"))
+    base = store.revision
+    with store.transaction() as transaction:
+        transaction.create(key("a"), config_map("a"))
+        transaction.create(key("record"), config_map("record"))
+        transaction.update(key("a"), config_map("a", "2"))
+        transaction.update(key("a"), config_map("a", "3"))
+        last = transaction.update(key("record"), config_map("record", "2"))
+        transaction.create(key("b"), config_map("b"))
+        transaction.delete(key("b"))
+    entries = read_history(store._keyspace, base, store.revision).entries
+    assert [(entry.revision - base, entry.type, entry.name) for entry in entries] == [
+        (1, "ADDED", "a"),
+        (2, "ADDED", "record"),
+        (3, "MODIFIED", "a"),
+        (4, "MODIFIED", "record"),
+    ]
+    assert store.get(key("record")) == last

@@ -36,7 +36,7 @@ _numbers = count()
 Operations = dict[bytes, Operation]  # by key: etcd takes no two writes of one
 
 
-class ObjectWrite(NamedTuple):
+class KeyWrite(NamedTuple):
     """One object that a transaction changes.
 
     :ivar predicted: the revision that it has within the transaction.
@@ -94,7 +94,7 @@ class EtcdTransaction(MemoryTransaction):
     ) -> None:
         super().__init__(state, volatile, now, recorder)
         self._order = order
-        self._passed: list[ObjectWrite] = []
+        self._passed: list[KeyWrite] = []
         self._last_record = 0  # the revision of the last write of a record
         self.base = state.revision
         self.recorder = recorder
@@ -113,12 +113,15 @@ class EtcdTransaction(MemoryTransaction):
 
     def read_ahead(self, keys: Collection[Key]) -> None:
         """Read objects together that will be asked for one by one."""
-        if isinstance(self._state.source, RangeSource):
-            self._state.source.read_ahead(key for key in keys if key not in self._entries)
+        source = self._state.source
+        if isinstance(source, RangeSource):
+            unread = [key for key in keys if key not in self._entries]
+            source.read_ahead(unread)
 
     def load_all(self, resource: str, namespace: str | None) -> Iterable[ObjectRecord]:
-        if namespace is None and isinstance(self._state.source, RangeSource):
-            self._state.source.read_whole(resource)
+        source = self._state.source
+        if namespace is None and isinstance(source, RangeSource):
+            source.read_whole(resource)
         return super().load_all(resource, namespace)
 
     def set_values(self, meta: Mapping[str, str | None], settings: Mapping[str, Any]) -> None:
@@ -134,7 +137,9 @@ class EtcdTransaction(MemoryTransaction):
 
     def meta_value(self, name: str) -> str | None:
         """Return a small value as it is in the transaction."""
-        return self.meta[name] if name in self.meta else self._state.meta_value(name)
+        if name in self.meta:
+            return self.meta[name]
+        return self._state.meta_value(name)
 
     def _put(
         self, key: Key, entry: TransactionEntry[ObjectRecord], obj: Object, text: str | None
@@ -156,12 +161,12 @@ class EtcdTransaction(MemoryTransaction):
         log = LogEntry(entry.revision, ADDED if is_new else MODIFIED, *key, None)
         before = None if is_new else entry.before
         self._passed.append(
-            ObjectWrite(
+            KeyWrite(
                 key, entry.revision, before, entry.json, entry.expires, log, entry.written, True
             )
         )
 
-    def writes(self) -> list[ObjectWrite]:
+    def writes(self) -> list[KeyWrite]:
         """Return what is to be written, in order. An object that was replaced by another of its
         name is two writes."""
         by_key = {change.key: change for change in self.changed()}
@@ -183,9 +188,7 @@ class EtcdTransaction(MemoryTransaction):
             elif change.key in gone:
                 before = None
             obj = change.object if text is not None else None
-            writes.append(
-                ObjectWrite(change.key, entry.revision, before, text, expires, entry, obj)
-            )
+            writes.append(KeyWrite(change.key, entry.revision, before, text, expires, entry, obj))
         return sorted(writes, key=_predicted)
 
 
@@ -201,14 +204,14 @@ class CommitContext(NamedTuple):
     locks: tuple[HeldLock, ...]
     leases: SharedLeases | None
     volatile: Mapping[str, float]
-    tell: Callable[[ObjectWrite, int, Object | None], None]
+    tell: Callable[[KeyWrite, int, Object | None], None]
     order: WriteOrder
 
 
 class Sent(NamedTuple):
     """A transaction of etcd that is under way, and what it consists of."""
 
-    write: ObjectWrite
+    write: KeyWrite
     compares: list[Compare]
     operations: list[Operation]
     pending: PendingTxn
@@ -248,7 +251,7 @@ class EtcdCommit:
             revision = written
         return revision
 
-    def _write_object(self, write: ObjectWrite) -> None:
+    def _write_object(self, write: KeyWrite) -> None:
         riding = self._riding(write.predicted)
         riding |= self._expiry(write)
         operation = self._operation(write)
@@ -268,14 +271,14 @@ class EtcdCommit:
         self._wait()
         self._written(write, self._send(compares, operations, write))
 
-    def _is_unordered(self, write: ObjectWrite) -> bool:
+    def _is_unordered(self, write: KeyWrite) -> bool:
         order = self._context.order
         if write.obj is None or order.is_record(write.key):
             return False
         return order.is_unordered(write.key, write.obj)
 
     def _submit(
-        self, write: ObjectWrite, compares: list[Compare], operations: list[Operation]
+        self, write: KeyWrite, compares: list[Compare], operations: list[Operation]
     ) -> None:
         """Send a write without waiting for its answer."""
         if len(self._under_way) >= WINDOW:
@@ -289,7 +292,7 @@ class EtcdCommit:
         Raises the error of the first that has failed."""
         sent, self._under_way = self._under_way, []
         failures: list[Exception] = []
-        done: list[tuple[int, ObjectWrite]] = []
+        done: list[tuple[int, KeyWrite]] = []
         for each in sent:
             try:
                 result = self._result(each)
@@ -307,7 +310,7 @@ class EtcdCommit:
         except EtcdError as error:
             return self._with_another_lease(error, sent.write, sent.compares, sent.operations)
 
-    def _written(self, write: ObjectWrite, revision: int) -> None:
+    def _written(self, write: KeyWrite, revision: int) -> None:
         obj = None
         self._newest[write.key] = revision if write.json is not None else 0
         if write.is_passed and write.obj is not None:
@@ -361,7 +364,7 @@ class EtcdCommit:
         name = f"{time.time_ns():020d}-{os.getpid()}-{next(_numbers)}"
         return self._own.timeline + name.encode()
 
-    def _expiry(self, write: ObjectWrite) -> Operations:
+    def _expiry(self, write: KeyWrite) -> Operations:
         """Say when a volatile object is over, in a cluster with a clock of its own."""
         operations: Operations = {}
         if self._context.leases is not None:
@@ -375,12 +378,14 @@ class EtcdCommit:
             operations[key] = Put(key, b"")
         return operations
 
-    def _lifetime(self, write: ObjectWrite) -> float | None:
+    def _lifetime(self, write: KeyWrite) -> float | None:
         """Return after how many seconds an object is over; None for one that has no end."""
         seconds = self._context.volatile.get(write.key.resource)
-        return seconds if seconds is not None and seconds <= LONGEST_LEASE else None
+        if seconds is None or seconds > LONGEST_LEASE:
+            return None
+        return seconds
 
-    def _operation(self, write: ObjectWrite) -> Operation:
+    def _operation(self, write: KeyWrite) -> Operation:
         path = self._context.keyspace.keys.of(write.key)
         if write.json is None:
             return Delete(path)
@@ -398,7 +403,7 @@ class EtcdCommit:
         return Put(path, value, lease)
 
     def _send(
-        self, compares: list[Compare], operations: list[Operation], write: ObjectWrite | None
+        self, compares: list[Compare], operations: list[Operation], write: KeyWrite | None
     ) -> int:
         """Write something if nobody has changed the object, and all locks are held; return the
         revision. Raises ConflictError, LockTimeoutError."""
@@ -424,7 +429,7 @@ class EtcdCommit:
     def _with_another_lease(
         self,
         error: EtcdError,
-        write: ObjectWrite | None,
+        write: KeyWrite | None,
         compares: list[Compare],
         operations: list[Operation],
     ) -> TxnResult:
@@ -436,7 +441,7 @@ class EtcdCommit:
         client = self._context.keyspace.client
         return client.txn(compares, [*operations[:-1], self._operation(write)], self._reads())
 
-    def _checked(self, result: TxnResult, write: ObjectWrite | None) -> int:
+    def _checked(self, result: TxnResult, write: KeyWrite | None) -> int:
         """Return the revision of a write. Raises ConflictError, LockTimeoutError."""
         if not result.succeeded:
             for lock, answer in zip(self._context.locks, result.responses, strict=True):
@@ -448,11 +453,11 @@ class EtcdCommit:
         return result.revision
 
 
-def _predicted(write: ObjectWrite) -> int:
+def _predicted(write: KeyWrite) -> int:
     return write.predicted
 
 
-def _revision_of(done: tuple[int, ObjectWrite]) -> int:
+def _revision_of(done: tuple[int, KeyWrite]) -> int:
     return done[0]
 
 
@@ -466,4 +471,6 @@ def _size(operations: Operations) -> int:
 
 
 def _length(operation: Operation) -> int:
-    return len(operation.value) if isinstance(operation, Put) else 0
+    if isinstance(operation, Put):
+        return len(operation.value)
+    return 0

@@ -38,7 +38,9 @@ class Namespaces(Mapping[str, ObjectTable]):
         return ObjectTable(source=self._source, place=(self._resource, namespace))
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted({key.namespace for key in self._source.keys(self._resource)}))
+        keys = self._source.keys(self._resource)
+        namespaces = {key.namespace for key in keys}
+        return iter(sorted(namespaces))
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -54,7 +56,8 @@ class RangeTables(Mapping[str, Mapping[str, ObjectTable]]):
         return Namespaces(self._source, resource)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted({resource for resource, _ in self._source.places()}))
+        resources = {resource for resource, _ in self._source.places()}
+        return iter(sorted(resources))
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -283,7 +286,8 @@ class RangeSource:
         return list({key[:2]: None for key in keys})
 
     def has_objects(self, resource: str, namespace: str, now: float) -> bool:
-        return any(record.is_alive(now) for record in self.records(resource, namespace).values())
+        records = self.records(resource, namespace).values()
+        return any(record.is_alive(now) for record in records)
 
     def expiring(self) -> Expiring:
         if self._everything is not None:

@@ -21,7 +21,7 @@ from kubepy.storage.etcd.commit import (
     CommitContext,
     EtcdCommit,
     EtcdTransaction,
-    ObjectWrite,
+    KeyWrite,
     WriteOrder,
 )
 from kubepy.storage.etcd.errors import EtcdCompactedError, EtcdError
@@ -72,7 +72,6 @@ class EtcdStore:
     :param forms: the forms in which a control plane stores objects (``kubepy.api.storedforms``).
     :param volatile: resources whose objects expire, and after how many seconds.
     :param now: a time that is not the system's, for ``volatile``; a cluster with a clock has one.
-    :param lock_timeout: nobody waits for another writer.
     :param client: the connection, in place of one of its own.
     :param order: the objects for which the order of the writes of a transaction matters.
     """
@@ -84,12 +83,11 @@ class EtcdStore:
         forms: StoredForms = AS_THEY_ARE,
         volatile: Mapping[str, float] | None = None,
         now: Callable[[], float] | None = None,
-        lock_timeout: float = 30.0,
         client: EtcdClient | None = None,
         order: WriteOrder = IN_ORDER,
     ) -> None:
         self.address = address
-        self.lock_timeout = lock_timeout
+        self.lock_timeout = 0.0
         self._keyspace = Keyspace(address, forms, client)
         self._client = self._keyspace.client
         self._own = self._keyspace.own
@@ -340,7 +338,7 @@ class EtcdStore:
         if changes.timeline and changes.recorder is not None:
             self._shorten_timeline(changes.timeline[-1], changes.recorder.keep)
 
-    def _wrote(self, write: ObjectWrite, revision: int, obj: Object | None) -> None:
+    def _wrote(self, write: KeyWrite, revision: int, obj: Object | None) -> None:
         """Take notice of an object that was written."""
         key, entry = write.key, write.entry
         if self._follower is not None and write.json is not None:

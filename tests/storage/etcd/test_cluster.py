@@ -110,7 +110,7 @@ def test_batch_hears_of_what_others_wrote_between_its_own_writes(
 
     with closing(open_cluster(etcd_address)) as other:
 
-        def write(self: commit.EtcdCommit, change: commit.ObjectWrite) -> None:
+        def write(self: commit.EtcdCommit, change: commit.KeyWrite) -> None:
             send(self, change)
             written[0] += 1
             if written[0] in (2, 5):
@@ -132,7 +132,7 @@ def test_batch_that_is_cut_before_any_object_converges(
     send = commit.EtcdCommit._write_object
     written = [0]
 
-    def write(self: commit.EtcdCommit, change: commit.ObjectWrite) -> None:
+    def write(self: commit.EtcdCommit, change: commit.KeyWrite) -> None:
         if written[0] == number:
             written[0] += 1
             raise KeyboardInterrupt

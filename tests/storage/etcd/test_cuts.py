@@ -132,7 +132,7 @@ def test_workload_whose_batches_are_cut_at_any_place_comes_to_the_same(
     send = commit.EtcdCommit._write_object
     left = [-1]  # writes before the cut; below 0: there is none
 
-    def write(self: commit.EtcdCommit, change: commit.ObjectWrite) -> None:
+    def write(self: commit.EtcdCommit, change: commit.KeyWrite) -> None:
         if left[0] == 0:
             left[0] = -1
             raise Cut

@@ -59,7 +59,7 @@ from kubepy.storage import (
     is_disk_full,
 )
 from kubepy.storage.frozen import thawed
-from kubepy.storage.model import in_full
+from kubepy.storage.model import in_full, set_version
 
 if TYPE_CHECKING:
     from kubepy.apiserver.customresources.strategy import CustomStrategy
@@ -129,11 +129,13 @@ class Batch:
     called in between.
 
     :ivar events: the writes since the last :meth:`drain`.
+    :ivar copies: objects in another version than the stored ones, with these.
     :ivar answers: what requests know of webhooks at first: which have timed out in the batch.
     """
 
     def __init__(self, transaction: Transaction, outside: Events) -> None:
         self.events: Events = []
+        self.copies: list[tuple[Object, Object]] = []
         self.memory: BatchMemory | None = None
         self.requests: RequestTransaction | None = None
         self.answers: answers.Answers | None = None
@@ -158,6 +160,12 @@ class Batch:
         self.events.clear()
         self._transaction, self.requests = transaction, None
         self.memory = BatchMemory()
+
+    def committed(self) -> None:
+        """Give the copies of objects the versions that these have now."""
+        for copy, stored in self.copies:
+            set_version(copy, int(stored["metadata"]["resourceVersion"]))
+        self.copies.clear()
 
     def fail(self, error: BaseException) -> None:
         """Note that no transaction is open any more."""
@@ -927,7 +935,12 @@ class Client:
             return self._server.in_version(wanted, objects, self._find, context)
 
         context, batch = request.require_context(), self._batch
-        return convert(context) if batch is None else self._answered(batch, context, convert)
+        if batch is None:
+            return convert(context)
+        shown = self._answered(batch, context, convert)
+        pairs = zip(shown, objects, strict=True)
+        batch.copies += [(copy, stored) for copy, stored in pairs if copy is not stored]
+        return shown
 
     def _find(self, key: Key) -> Object | None:
         return self._batch.transaction.get(key) if self._batch else self._store.get(key)
@@ -1118,6 +1131,7 @@ class Client:
                 self._session.batch = None
             last = batch.transaction
 
+        batch.committed()
         self._session.since = last.revision
 
     def _news(self, transaction: Transaction, since: int, observed: Observed | None) -> Events:
@@ -1152,11 +1166,12 @@ class Client:
             yield
             return
         with self._storage_transaction() as transaction:
-            self._session.batch = Batch(transaction, [])
+            batch = self._session.batch = Batch(transaction, [])
             try:
                 yield
             finally:
                 self._session.batch = None
+        batch.committed()
 
     @contextmanager
     def transaction(self, dry_run: bool = False) -> Iterator[RequestTransaction]:

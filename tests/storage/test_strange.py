@@ -271,3 +271,31 @@ def test_request_whose_commit_met_a_conflict_is_carried_out_again() -> None:
     stale = {**config_map("a"), "metadata": {"name": "a", "resourceVersion": "1"}}
     with pytest.raises(Conflict):
         cluster.client.update("configmaps", stale, namespace="default")
+
+
+def test_custom_resource_in_another_version_has_the_version_of_the_commit() -> None:
+    cluster = strange_cluster()
+    assert isinstance(cluster.store, StrangeStore)
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    versions = [
+        {"name": name, "served": True, "storage": name == "v1", "schema": schema}
+        for name in ("v1", "v2")
+    ]
+    spec = {
+        "group": "example.org",
+        "scope": "Namespaced",
+        "names": {"plural": "things", "kind": "Thing"},
+        "versions": versions,
+    }
+    definition = {"metadata": {"name": "things.example.org"}, "spec": spec}
+    cluster.client.create("customresourcedefinitions.apiextensions.k8s.io", definition)
+    settle(cluster)
+    thing = {"apiVersion": "example.org/v2", "kind": "Thing", "metadata": {"name": "a"}}
+    cluster.store.others = 5
+    with cluster.client.batch():
+        made = cluster.client.create("things.example.org", thing, namespace="default")
+    stored = cluster.store.get(Key("things.example.org", "default", "a"))
+    assert stored is not None
+    assert made["apiVersion"] == "example.org/v2"
+    assert stored["apiVersion"] == "example.org/v1"
+    assert made["metadata"]["resourceVersion"] == stored["metadata"]["resourceVersion"]

@@ -243,7 +243,7 @@ def test_faulty_controllers_converge_where_others_are_given_revisions(others: in
         "restarts": {"rate": 0.2},
         "conflicts": {"rate": 0.2},
     }
-    cluster.use_faults(parse_faults("faults", faults))
+    cluster = cluster.with_faults(parse_faults("faults", faults))
     store.others = others
     with manager_lock(cluster):
         build_manager(cluster).advance(later(cluster.clock.now(), 600.0))

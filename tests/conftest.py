@@ -29,8 +29,10 @@ UNTRACED = {
     "api": {"protobuf", "goformat"},
     "apiserver": {"random_requests", "valid_objects"},
     "controllers": {
+        "bounds",
         "daemonset_invariants",
         "deployment_invariants",
+        "faults",
         "garbagecollector_model",
         "job",
         "moments",
@@ -38,10 +40,18 @@ UNTRACED = {
         "once_and_watch",
         "statefulset_invariants",
         "time",
+        "transcripts",
     },
-    "insight": {"availability", "timeline", "why_healthy"},
+    "insight": {
+        "availability",
+        "timeline",
+        "why_healthy",
+        "why_incidents",
+        "why_pages",
+        "why_placement",
+    },
     "kubelet": {"pacing", "restarts"},
-    "server": {"fuzz", "watch_faults", "watch_histories"},
+    "server": {"connections", "fuzz", "watch_faults", "watch_histories"},
     "storage": {"contract", "faults", "forks", "model", "round_trip", "sums", "yaml_dump"},
 }
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable, Iterable, Mapping
-from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.storage.errors import ConflictError, StorageError
@@ -32,7 +29,6 @@ MAX_OPERATIONS = 100  # of a transaction: etcd takes 128
 LONGEST_LEASE = 1e8  # seconds: what is to last longer has no end
 WINDOW = 64  # transactions that are under way at once, of those whose order does not matter
 NO_LEASE = 5  # etcd's code where a lease is not there
-_numbers = count()
 Operations = dict[bytes, Operation]  # by key: etcd takes no two writes of one
 
 
@@ -355,14 +351,9 @@ class EtcdCommit:
         while self._entries and (predicted is None or self._entries[-1].revision <= predicted):
             entries.append(self._entries.pop())
         if entries:
-            key = self._timeline_key()
+            key = self._own.new_timeline_key()
             operations[key] = Put(key, dump_entries(entries))
         return operations
-
-    def _timeline_key(self) -> bytes:
-        """Return a key that nobody else writes; about in the order of time."""
-        name = f"{time.time_ns():020d}-{os.getpid()}-{next(_numbers)}"
-        return self._own.timeline + name.encode()
 
     def _expiry(self, write: KeyWrite) -> Operations:
         """Say when a volatile object is over, in a cluster with a clock of its own."""

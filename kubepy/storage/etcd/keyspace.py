@@ -66,6 +66,6 @@ class Keyspace:
         for page in self.client.pages(start, end_of(start), revision=revision):
             kvs += page.kvs
         entries: list[TimelineEntry] = []
-        for kv in sorted(kvs, key=lambda kv: kv.mod_revision):
+        for kv in kvs:  # their keys have the order of the writes
             entries += load_entries(kv.value, kv.mod_revision)
         return [entry for entry in cut(entries, first, length) if entry.revision > after]

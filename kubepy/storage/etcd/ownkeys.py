@@ -13,7 +13,11 @@ kube-apiserver reads.
 from __future__ import annotations
 
 import json
+import os
+import time
 import zlib
+from collections.abc import Sequence
+from itertools import count
 from typing import Any
 
 from kubepy.storage.model import Key, Object
@@ -21,6 +25,7 @@ from kubepy.storage.timeline import TimelineEntry, from_text, to_text
 
 LARGE = 64 << 10  # bytes from which on a small value is compressed
 _COMPRESSED = b"\0z"  # begins a value that is
+_numbers = count()  # of the entries of this process
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
@@ -51,6 +56,12 @@ class OwnKeys:
 
     def lock(self, name: str) -> bytes:
         return self.locks + name.encode()
+
+    def new_timeline_key(self) -> bytes:
+        """Return a key that nobody else writes: those of one process sort in their order, those of
+        several by time. Transactions that are under way together may be done in another order."""
+        name = f"{time.time_ns():020d}-{os.getpid()}-{next(_numbers):09d}"
+        return self.timeline + name.encode()
 
     def expiry(self, expires: float, key: Key) -> bytes:
         """Return the key that says when an object is over: they sort by time."""
@@ -90,7 +101,7 @@ def load_settings(value: bytes) -> Object:
     return settings
 
 
-def dump_entries(entries: list[TimelineEntry]) -> bytes:
+def dump_entries(entries: Sequence[TimelineEntry]) -> bytes:
     """Return the entries of the timeline of one write; its revision is that of the key."""
     rows = [
         [entry.at, *entry.key, entry.note, entry.is_outside, to_text(entry)] for entry in entries

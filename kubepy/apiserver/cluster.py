@@ -18,6 +18,7 @@ from kubepy.apiserver.client import CRDS, Client
 from kubepy.apiserver.kinds import new_strategy
 from kubepy.apiserver.server import Server
 from kubepy.apiserver.settings import FULL, ClusterSettings, parse_settings
+from kubepy.apiserver.transaction import IMPLIED
 from kubepy.lazy import lazy_imports
 from kubepy.storage import Key, Problem, StorageError
 
@@ -303,6 +304,17 @@ class LocalCluster:
             for resource, obj in objects:
                 with suppress(errors.AlreadyExists):
                     self.client.create(resource, obj)
+
+    def implied_objects(self) -> list[tuple[Key, Object]]:
+        """Return the objects that this cluster has without storing them."""
+        objects: list[tuple[Key, Object]] = []
+        for resource in sorted(IMPLIED):
+            for obj in self._own_client.list_implied(resource):
+                metadata = {**obj["metadata"]}
+                del metadata["resourceVersion"]
+                key = Key(resource, namespace_of(obj), name_of(obj))
+                objects.append((key, {**obj, "metadata": metadata}))
+        return objects
 
     def start(self) -> None:
         """Do what an API server does once when it starts: bring back or complete bootstrap roles

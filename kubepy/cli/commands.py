@@ -475,7 +475,7 @@ COMMANDS: dict[str, Entry] = {
         lambda: plan.plan, "Show what a command would do: its steps, how long, whether it finishes"
     ),
     "timeline": Entry(lambda: timeline.timeline, "Show what happened in the cluster"),
-    "fork": Entry(lambda: state_folder.fork, "Copy the cluster to a new state folder"),
+    "fork": Entry(lambda: state_folder.fork, "Copy a cluster to a new state folder, or to etcd"),
     "serve": Entry(
         lambda: serve.serve, "Serve the API of the cluster for kubectl and other clients"
     ),

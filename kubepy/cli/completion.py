@@ -254,7 +254,7 @@ def complete_words(factory: Factory, words: list[str], *, as_cobra: bool) -> Com
     line = line_of(root, before)
     if not line.path and line.rest and not line.rest[0].startswith("-"):
         return Completion(*plugins.completions(line.rest, word, factory.program))
-    if line.path == ("fork",) and not line.rest and not word.startswith("-"):
+    if line.path == ("fork",) and len(line.rest) < 2 and not word.startswith("-"):
         return Completion((), FOLDERS)
     if line.path == ("plan",) and (planned := plan.words_before(line, word)) is not None:
         completion = complete_words(factory, [*planned, word], as_cobra=as_cobra)

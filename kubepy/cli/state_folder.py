@@ -17,7 +17,7 @@ from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, int_flag, string_flag
 from kubepy.cli.runtime.options import Options
 from kubepy.controlplane.furnishing import furnish
-from kubepy.controlplane.open import begin_cluster, copy_cluster, open_cluster
+from kubepy.controlplane.open import MEMORY, begin_cluster, copy_cluster, open_cluster, shown
 from kubepy.quoting import printable, quote
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class ForkOptions(Options):
 
 
 @command(
-    "fork DIR",
+    "fork [SOURCE] TARGET",
     ForkOptions,
     examples="""
 # Copy the cluster to a new folder
@@ -142,17 +142,32 @@ kubepy --state try rollout status ds/log-agent
 
 # Copy a copy
 kubepy fork first
-kubepy --state first fork second
+kubepy fork first second
+
+# Go on in etcd, and come back
+kubepy fork etcd://127.0.0.1:2379/team-a
+kubepy fork etcd://127.0.0.1:2379/team-a ./state-of-team-a
 """,
 )
 def fork(factory: Factory, options: ForkOptions) -> None:
-    """Copy the cluster to a new state folder: every file as it is, and revisions, events, clock and seed. Both clusters
-    go on from there, rollouts under way included, and neither sees the changes of the other.
+    """Copy a cluster: the one in use, or SOURCE. Both are a state folder or an address of etcd. Both clusters go on
+    from there, rollouts under way included, and neither sees the changes of the other.
 
-    DIR must not exist, or be empty. A .git folder and the contexts of "kubepy config" are not copied."""  # noqa: E501
-    if len(options.args) != 1 or not options.args[0]:
-        options.usage_error("exactly one folder is required: kubepy fork DIR")
-    target = options.args[0]
+    A new state folder must not exist, or be empty; from folder to folder every file is copied as it is, with revisions,
+    events, clock and seed. A .git folder and the contexts of "kubepy config" are not copied. An etcd must have no cluster
+    there; objects get its revisions, and what a folder leaves out (bootstrap: minimal) is written out."""  # noqa: E501
+    if len(options.args) not in (1, 2) or not all(options.args):
+        options.usage_error("one or two places are required: kubepy fork [SOURCE] TARGET")
+    *source, target = options.args
+    if target == MEMORY:
+        raise CliError(
+            f'"{MEMORY}" is no place for a copy: a cluster in memory would be gone with the command'
+        )
+    if source:
+        if factory.options.state:
+            options.usage_error("the source is given twice: by --state and as SOURCE")
+        factory.options.state = source[0]
+        factory.use(factory.options, may_create=False)
     cluster = factory.cluster
 
     def end(number: int, _: FrameType | None) -> None:
@@ -170,7 +185,7 @@ def fork(factory: Factory, options: ForkOptions) -> None:
         if before is not None:
             signal.signal(signal.SIGTERM, before)
 
-    factory.print(printable(f"cluster forked to {target}"))
+    factory.print(printable(f"cluster forked to {shown(target)}"))
 
 
 class FsckOptions(Options):

@@ -29,9 +29,11 @@ if TYPE_CHECKING:
 
 with lazy_imports():
     from kubepy.api import storedforms
+    from kubepy.runtime import checkpoint as checkpoints
     from kubepy.storage import memory
     from kubepy.storage.etcd import address as addresses
     from kubepy.storage.etcd import commit as commits
+    from kubepy.storage.etcd import copying as etcd_copying
     from kubepy.storage.etcd import store as etcd_stores
     from kubepy.storage.folder import copying, shared
 
@@ -169,14 +171,35 @@ def open_values(place: str) -> Store:
     return _etcd_store(place)
 
 
-def copy_cluster(cluster: LocalCluster, folder: Path | str) -> None:
-    """Make an independent cluster in a new state folder that goes on from what is committed in
-    another one, as its :meth:`LocalCluster.fork` does; of a state folder every file is copied as it
-    is. Raises FolderError, LockTimeoutError."""
-    if cluster.worktree is not None:
-        cluster.worktree.copy_to(os.fspath(folder))
+def copy_cluster(cluster: LocalCluster, place: Path | str) -> None:
+    """Make an independent cluster in a new state folder, or in an etcd, that goes on from what is
+    committed in another one, as its :meth:`LocalCluster.fork` does. From folder to folder every
+    file is copied as it is. Raises StorageError."""
+    if is_in_etcd(place):
+        _copy_to_etcd(cluster, os.fspath(place))
+    elif cluster.worktree is not None:
+        cluster.worktree.copy_to(os.fspath(place))
     else:
-        copying.write_state(cluster.store.state(), os.fspath(folder))
+        now = cluster.clock.now().timestamp()
+        expiries = {resource: now + seconds for resource, seconds in VOLATILE.items()}
+        copying.write_state(cluster.store.state(), os.fspath(place), expiries)
+
+
+def _copy_to_etcd(cluster: LocalCluster, place: str) -> None:
+    """Copy a cluster into an etcd, with the objects that a folder implies. The checkpoint of the
+    controllers goes by the revisions of the copy from then on."""
+    state = cluster.recorded_state()
+    settings = {name: value for name, value in state.settings.items() if name != "formatVersion"}
+    if settings.get("bootstrap") != FULL:
+        settings = {**NEW_IN_ETCD, **settings, "bootstrap": FULL}
+    store = _etcd_store(place)
+    store.connect(lambda: cluster.clock.now().timestamp())
+    try:
+        revision = etcd_copying.write_state(state, store, settings, cluster.implied_objects())
+        checkpoints.move(store, state, revision)
+    finally:
+        state.close()
+        store.close()
 
 
 def new_memory_store(state: State) -> memory.MemoryStore:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.clock import parse_time
 from kubepy.lazy import lazy_imports
-from kubepy.storage import Key
+from kubepy.storage import CompactedError, Key
 
 with lazy_imports():
     from kubepy.api import errors
@@ -26,6 +26,7 @@ with lazy_imports():
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
     from kubepy.apiserver.settings import ClusterSettings
+    from kubepy.storage.state import State
     from kubepy.storage.store import Store
 
 # what is no reconciler's among the memories
@@ -152,6 +153,30 @@ def save(store: Store, text: str) -> None:
     """Put the text of a checkpoint into a store, all of it in one transaction."""
     head, _, memories = text.partition("\n")
     store.set_values({CHECKPOINT: head, MEMORIES: memories})
+
+
+def move(store: Store, state: State, revision: int) -> None:
+    """Let the checkpoint in a copied store go by the copy's revisions.
+
+    One after which nothing has changed in the origin is of ``revision``, the copy's first, then. An
+    earlier one is removed: the changes since are not in the copy, so that its controllers look at
+    everything.
+
+    :param state: that of the origin, which was copied.
+    """
+    head = store.meta(CHECKPOINT)
+    if not head:
+        return
+    record = json.loads(head)
+    try:
+        _, changes, _ = state.changes(record["revision"])
+        is_current = not changes
+    except CompactedError:
+        is_current = False
+    if is_current:
+        store.set_values({CHECKPOINT: json.dumps({**record, "revision": revision})})
+    else:
+        store.set_values({CHECKPOINT: None, MEMORIES: None})
 
 
 def identity(reconcilers: Sequence[str], settings: ClusterSettings) -> tuple[str, ...]:

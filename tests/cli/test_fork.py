@@ -117,8 +117,8 @@ def test_git_folder_stays_behind(rollout: Path) -> None:
 
 
 USAGE = (
-    "error: exactly one folder is required: kubepy fork DIR\nSee 'kubepy fork -h' for help "
-    "and examples\n"
+    "error: one or two places are required: kubepy fork [SOURCE] TARGET\n"
+    "See 'kubepy fork -h' for help and examples\n"
 )
 
 
@@ -126,7 +126,17 @@ USAGE = (
     ("words", "message"),
     [
         ((), USAGE),
-        (("a", "b"), USAGE),
+        (("a", "b", "c"), USAGE),
+        (
+            ("a", "b"),
+            'error: no cluster in "a": make one with "kubepy init", or name another folder with '
+            "--state or $KUBEPY_STATE\n",
+        ),
+        (
+            ("memory:",),
+            'error: "memory:" is no place for a copy: a cluster in memory would be gone with the '
+            "command\n",
+        ),
         (("",), USAGE),
         (("full",), "error: full is not empty\n"),
         (("state",), "error: state is a cluster already\n"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from kubepy.storage.etcd.history import read_history
 from kubepy.storage.etcd.keyspace import Keyspace
 from kubepy.storage.etcd.leases import HeldLock, SharedLeases
 from kubepy.storage.etcd.ownkeys import (
+    dump_entries,
     dump_settings,
     end_of,
     load_entries,
@@ -399,6 +400,11 @@ class EtcdStore:
         """Let a cluster without settings have these, until some are set."""
         self._defaults = {**DEFAULT_SETTINGS, **settings}
 
+    def add_to_timeline(self, entries: Sequence[TimelineEntry]) -> None:
+        """Add entries of another store after those that are there."""
+        put = Put(self._own.new_timeline_key(), dump_entries(entries))
+        self._client.txn([], [put])
+
     def _shorten_timeline(self, last: TimelineEntry, keep: float) -> None:
         """Remove entries that are not kept any more, once there are many of them."""
         start = self._own.timeline
@@ -411,7 +417,6 @@ class EtcdStore:
         kvs: list[KeyValue] = []
         for page in self._client.pages(start, end_of(start)):
             kvs += page.kvs
-        kvs.sort(key=lambda kv: kv.mod_revision)
         entries = [
             entry._replace(revision=number)
             for number, kv in enumerate(kvs)

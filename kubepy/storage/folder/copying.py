@@ -19,10 +19,11 @@ import sqlite3
 import stat
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from math import inf
 from shutil import rmtree
+from types import MappingProxyType
 from typing import NamedTuple
 
 from kubepy.quoting import printable
@@ -51,6 +52,7 @@ NOT_COPIED = frozenset(
     (index.OWN, ".git", settings.FILE)
 )  # of the state folder itself; the last is copied at the end
 AT_ONCE = 1 << 20  # bytes that are read at a time
+NO_EXPIRIES: Mapping[str, float] = MappingProxyType({})
 THREADS = 2  # more of them wait for each other: half of the time is the interpreter's
 FILES_A_THREAD = 200  # fewer files do not get another thread
 MAX_TRIES = 5  # to copy what others are changing
@@ -405,13 +407,17 @@ def _remember_settings(folder: StateFolder, values: Object) -> None:
 # --- writing what another store holds ---
 
 
-def write_state(state: State, target: str) -> None:
+def write_state(state: State, target: str, expiries: Mapping[str, float] = NO_EXPIRIES) -> None:
     """Write all that a store holds as a new state folder, with its revisions and its change log.
-    Raises FolderError."""
+    Raises FolderError.
+
+    :param expiries: by resource, when objects are over of which the store does not say that: in
+        etcd only their leases know.
+    """
     with new_folder(target):
         folder = StateFolder(target)
         with _new_index(target) as database:
-            rows = list(_written_rows(state, folder))
+            rows = list(_written_rows(state, folder, expiries))
             now_ns = time.time_ns()  # nobody edits the files before they are a cluster
             database.put(
                 row._replace(racy=int(row.size > 0 and is_racy(row.stamp, now_ns))) for row in rows
@@ -431,14 +437,17 @@ def write_state(state: State, target: str) -> None:
         _remember_settings(folder, {"formatVersion": settings.FORMAT_VERSION, **state.settings})
 
 
-def _written_rows(state: State, folder: StateFolder) -> Iterator[Row]:
+def _written_rows(
+    state: State, folder: StateFolder, expiries: Mapping[str, float]
+) -> Iterator[Row]:
     """Write the files of all objects, and yield their rows."""
     for resource in sorted(state.tables):
         for record in state.records(resource, None):
             key, text = record.key, record.json
             assert text is not None
-            if record.expires is not None:
-                yield Row(*key, record.revision, text, expires=record.expires)
+            expires = expiries.get(resource) if record.expires is None else record.expires
+            if expires is not None:
+                yield Row(*key, record.revision, text, expires=expires)
                 continue
             obj = json.loads(text)
             path, data = path_of(key), to_file(obj)

@@ -67,12 +67,15 @@ class Address(NamedTuple):
     @property
     def shown_endpoints(self) -> str:
         """The endpoints as an error names them: ``10.0.0.1:2379,[::1]:2379``."""
-        return ",".join(shown_endpoint(host, port) for host, port in self.endpoints)
+        shown = [shown_endpoint(host, port) for host, port in self.endpoints]
+        return ",".join(shown)
 
 
 def shown_endpoint(host: str, port: int) -> str:
     """Return host and port as a URL has them."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    if ":" in host:
+        return f"[{host}]:{port}"
+    return f"{host}:{port}"
 
 
 def is_address(text: str) -> bool:

@@ -88,7 +88,8 @@ class EtcdKeys:
 
     def of(self, key: Key) -> bytes:
         """Return the key of an object."""
-        return self._start(key.resource, key.namespace) + key.name.encode()
+        start = self._start(key.resource, key.namespace)
+        return start + key.name.encode()
 
     def range_of(self, resource: str, namespace: str | None = None) -> tuple[bytes, bytes]:
         """Return the range of a resource, in one namespace or everywhere: start and end."""
@@ -105,7 +106,9 @@ class EtcdKeys:
         if path is None:
             plural, _, group = resource.partition(".")
             path = f"{group}/{plural}" if group else plural
-        return self.registry + (f"{path}/{namespace}/" if namespace else f"{path}/").encode()
+        if namespace:
+            path = f"{path}/{namespace}"
+        return self.registry + f"{path}/".encode()
 
     def parse(self, key: bytes) -> Key | None:
         """Return the object that a key of etcd is for. None: no object that kubepy knows (a kind

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from kubepy.storage.etcd.wire import bytes_field, number_field, read_fields, signed
@@ -29,7 +28,10 @@ class ServerStatus(NamedTuple):
 def read_lease(data: bytes) -> LeaseState:
     """Read the answer to a grant, a keep-alive or a question about a lease."""
     fields = dict(read_fields(data))
-    return LeaseState(signed(fields.get(2, 0)), signed(fields.get(3, 0)), fields.get(4, 0))
+    lease_id = signed(fields.get(2, 0))
+    ttl = signed(fields.get(3, 0))
+    granted = fields.get(4, 0)
+    return LeaseState(lease_id, ttl, granted)
 
 
 def read_status(data: bytes) -> ServerStatus:
@@ -54,10 +56,16 @@ def lease_request(lease_id: int, ttl: int = 0) -> bytes:
 
 def names(*texts: str) -> bytes:
     """Encode a message of texts: the fields 1, 2 …"""
-    return b"".join(bytes_field(number, text.encode()) for number, text in enumerate(texts, 1))
+    fields = []
+    for number, text in enumerate(texts, 1):
+        fields.append(bytes_field(number, text.encode()))
+    return b"".join(fields)
 
 
 def first_text(data: bytes, field: int) -> str:
     """Read one text of a message."""
-    texts: Sequence[bytes] = [value for number, value in read_fields(data) if number == field]
-    return texts[0].decode() if texts else ""
+    for number, value in read_fields(data):
+        if number == field:
+            text: bytes = value
+            return text.decode()
+    return ""

@@ -107,7 +107,10 @@ class TxnResult(NamedTuple):
 def prefix_end(prefix: bytes) -> bytes:
     """Return the first key after all that begin with a prefix."""
     stem = prefix.rstrip(b"\xff")
-    return stem[:-1] + bytes((stem[-1] + 1,)) if stem else b"\0"
+    if not stem:
+        return b"\0"
+    last = stem[-1] + 1
+    return stem[:-1] + bytes((last,))
 
 
 # --- requests -------------------------------------------------------------------------------------
@@ -177,7 +180,10 @@ def _request_op(operation: Operation) -> bytes:
 
 def revision_of(header: bytes) -> int:
     """Read the revision of a ResponseHeader."""
-    return next((value for field, value in read_fields(header) if field == 3), 0)
+    for field, value in read_fields(header):
+        if field == 3:
+            return int(value)
+    return 0
 
 
 def read_key_value(data: bytes) -> KeyValue:

@@ -31,17 +31,24 @@ def varint(number: int) -> bytes:
 
 def number_field(field: int, value: int) -> bytes:
     """Return a field that holds a number or a boolean; nothing for zero."""
-    return varint(field << 3) + varint(value) if value else b""
+    if not value:
+        return b""
+    tag = varint(field << 3)
+    return tag + varint(value)
 
 
 def bytes_field(field: int, value: bytes) -> bytes:
     """Return a field that holds bytes or a text; nothing where they are empty."""
-    return message_field(field, value) if value else b""
+    if not value:
+        return b""
+    return message_field(field, value)
 
 
 def message_field(field: int, value: bytes) -> bytes:
     """Return a field that holds a message, be it empty."""
-    return varint(field << 3 | _DELIMITED) + varint(len(value)) + value
+    tag = varint(field << 3 | _DELIMITED)
+    size = varint(len(value))
+    return tag + size + value
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
@@ -92,4 +99,6 @@ def read_fields(data: bytes) -> Iterator[tuple[int, Any]]:
 
 def signed(number: int) -> int:
     """Return an int64 of its bits."""
-    return number - (1 << 64) if number >> 63 else number
+    if number >> 63:
+        return number - (1 << 64)
+    return number

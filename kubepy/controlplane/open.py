@@ -16,6 +16,7 @@ from kubepy.apiserver.cluster import NO_SETTINGS, UNFINISHED, VOLATILE, LocalClu
 from kubepy.apiserver.settings import FULL, NEVER
 from kubepy.lazy import lazy_imports
 from kubepy.storage import FolderError, NoClusterError
+from kubepy.storage.errors import LostStateError
 from kubepy.storage.folder.store import FolderStore
 
 if TYPE_CHECKING:
@@ -182,7 +183,13 @@ def copy_cluster(cluster: LocalCluster, place: Path | str) -> None:
     else:
         now = cluster.clock.now().timestamp()
         expiries = {resource: now + seconds for resource, seconds in VOLATILE.items()}
-        copying.write_state(cluster.store.state(), os.fspath(place), expiries)
+        for is_last in (False, False, True):
+            try:
+                copying.write_state(cluster.store.state(), os.fspath(place), expiries)
+                return
+            except LostStateError:  # its revision was compacted while it was read
+                if is_last:
+                    raise
 
 
 def _copy_to_etcd(cluster: LocalCluster, place: str) -> None:

@@ -27,7 +27,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from kubepy.quoting import printable
-from kubepy.storage.errors import FolderError
+from kubepy.storage.errors import FolderError, LostStateError
 from kubepy.storage.folder import index, settings
 from kubepy.storage.folder import origin as origins
 from kubepy.storage.folder.access import Access
@@ -422,10 +422,14 @@ def write_state(state: State, target: str, expiries: Mapping[str, float] = NO_EX
             database.put(
                 row._replace(racy=int(row.size > 0 and is_racy(row.stamp, now_ns))) for row in rows
             )
-            database.log(state.entries(state.compacted))
+            compacted = state.compacted
+            try:
+                database.log(state.entries(compacted))
+            except LostStateError:  # others have compacted it meanwhile: the objects are whole
+                compacted = state.revision
             database.add_to_timeline(state.timeline_entries(), inf)
             database.set_counter("revision", state.revision)
-            database.set_counter("compacted", state.compacted)
+            database.set_counter("compacted", compacted)
             for name, value in state.all_meta().items():
                 database.set_value("meta", name, value)
             database.set_built()

@@ -18,8 +18,10 @@ from kubepy.storage import Key, StorageError
 from kubepy.storage.etcd.address import parse_address
 from kubepy.storage.etcd.client import EtcdClient, Put
 from kubepy.storage.etcd.ownkeys import OwnKeys, dump_entries
+from kubepy.storage.folder import copying
+from kubepy.storage.state import State
 from kubepy.storage.timeline import TimelineEntry, microseconds
-from tests.etcd import fresh_prefix
+from tests.etcd import EtcdServer, fresh_prefix
 
 Object = dict[str, Any]
 CLOCK = "2026-01-01T00:00:00Z"
@@ -211,3 +213,45 @@ def test_timeline_has_the_order_of_the_writes_whatever_order_etcd_did_them_in(
     names = [entry.key.name for entry in cluster.timeline() if entry.key.resource == "pods"]
     assert names == [f"p{number}" for number in range(12)]
     cluster.close()
+
+
+def test_history_that_is_compacted_meanwhile_is_left_out(
+    own_etcd: EtcdServer, tmp_path: Path
+) -> None:
+    cluster = make_cluster(own_etcd.address())
+    state = cluster.store.state()
+    client = EtcdClient(parse_address(own_etcd.address()))
+    client.compact(state.revision)
+    client.close()
+    copying.write_state(state, str(tmp_path / "copy"))
+    cluster.close()
+    copy = open_cluster(tmp_path / "copy")
+    assert copy.store.state().compacted == state.revision
+    assert copy.client.list("namespaces").items
+    copy.close()
+
+
+def test_copy_begins_again_where_its_state_is_compacted(
+    own_etcd: EtcdServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = make_cluster(own_etcd.address())
+    client = EtcdClient(parse_address(own_etcd.address()))
+    write_state = copying.write_state
+    states: list[State] = []
+
+    def write_late(state: State, *arguments: Any) -> None:
+        states.append(state)
+        if len(states) == 1:
+            name = {"metadata": {"name": "meanwhile"}}
+            cluster.client.create("configmaps", name, namespace="default")
+            client.compact(cluster.store.revision)
+        write_state(state, *arguments)
+
+    monkeypatch.setattr(copying, "write_state", write_late)
+    copy_cluster(cluster, tmp_path / "copy")
+    client.close()
+    cluster.close()
+    copy = open_cluster(tmp_path / "copy")
+    assert len(states) == 2
+    assert copy.client.get("configmaps", "meanwhile", namespace="default")
+    copy.close()

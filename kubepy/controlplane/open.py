@@ -17,7 +17,6 @@ from kubepy.apiserver.settings import FULL, NEVER
 from kubepy.lazy import lazy_imports
 from kubepy.storage import FolderError, NoClusterError
 from kubepy.storage.errors import LostStateError
-from kubepy.storage.folder.store import FolderStore
 
 if TYPE_CHECKING:
     from pathlib import Path  # three milliseconds that opening a cluster does not need
@@ -33,10 +32,11 @@ with lazy_imports():
     from kubepy.runtime import checkpoint as checkpoints
     from kubepy.storage import memory
     from kubepy.storage.etcd import address as addresses
-    from kubepy.storage.etcd import commit as commits
     from kubepy.storage.etcd import copying as etcd_copying
     from kubepy.storage.etcd import store as etcd_stores
+    from kubepy.storage.etcd import writeorder as writeorders
     from kubepy.storage.folder import copying, shared
+    from kubepy.storage.folder import store as folder_stores
 
 MEMORY = "memory:"
 ETCD = ("etcd://", "etcds://")
@@ -146,7 +146,7 @@ def begin_cluster(place: Path | str, settings: Mapping[str, str | int]) -> None:
     """
     if not has_cluster(place):
         _initialize(place, settings)
-    store: Store = _etcd_store(place) if is_in_etcd(place) else FolderStore(place)
+    store: Store = _etcd_store(place) if is_in_etcd(place) else folder_stores.FolderStore(place)
     present = store.settings()
     for name, value in settings.items():
         if present.get(name, value) != value:
@@ -217,7 +217,7 @@ def new_memory_store(state: State) -> memory.MemoryStore:
 def _initialize(place: Path | str, settings: Mapping[str, Any]) -> None:
     """Make an empty cluster."""
     if not is_in_etcd(place):
-        FolderStore.initialize(place, settings)
+        folder_stores.FolderStore.initialize(place, settings)
         return
     store = _etcd_store(place)
     try:
@@ -229,7 +229,7 @@ def _initialize(place: Path | str, settings: Mapping[str, Any]) -> None:
 def _open(place: Path | str, lock_timeout: float, opened: Store | None = None) -> LocalCluster:
     """Open a cluster that is there. Raises NoClusterError."""
     if not is_in_etcd(place):
-        store = FolderStore(place, volatile=VOLATILE, lock_timeout=lock_timeout)
+        store = folder_stores.FolderStore(place, volatile=VOLATILE, lock_timeout=lock_timeout)
         return LocalCluster(store, new_memory_store, store)
     etcd = _etcd_store(place) if opened is None else cast("EtcdStore", opened)
     try:
@@ -249,7 +249,7 @@ def _etcd_store(place: Path | str) -> EtcdStore:
         address,
         forms=storedforms,
         volatile=VOLATILE,
-        order=commits.WriteOrder(_is_unordered, _is_record),
+        order=writeorders.WriteOrder(_is_unordered, _is_record),
     )
 
 

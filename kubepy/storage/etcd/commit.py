@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kubepy.storage.etcd.client import PendingTxn, TxnResult
     from kubepy.storage.etcd.keyspace import Keyspace
     from kubepy.storage.etcd.leases import HeldLock, SharedLeases
+    from kubepy.storage.etcd.writeorder import WriteOrder
     from kubepy.storage.timeline import TimelineEntry, TimelineRecorder
     from kubepy.storage.transaction import TransactionEntry
 
@@ -51,23 +52,6 @@ class KeyWrite(NamedTuple):
     entry: LogEntry
     obj: Object | None
     is_passed: bool = False
-
-
-class WriteOrder(NamedTuple):
-    """The objects for which it matters in which order a transaction writes them, and how much.
-
-    :ivar is_unordered: tells of an object whether others may be written before it that the
-        transaction has written later.
-    :ivar is_record: tells of a key whether its object is a record of what happened to others, by
-        which these are changed next: what was written before it must be there before it. The status
-        of a Job has the pods that it has counted before they lose their finalizers.
-    """
-
-    is_unordered: Callable[[Key, Object], bool]
-    is_record: Callable[[Key], bool]
-
-
-IN_ORDER = WriteOrder(lambda key, obj: False, lambda key: False)
 
 
 class EtcdTransaction(MemoryTransaction):

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from kubepy.lazy import lazy_imports
 from kubepy.storage.errors import CompactedError, LostStateError
 from kubepy.storage.etcd.client import Get, RangeResult
 from kubepy.storage.etcd.errors import EtcdCompactedError
-from kubepy.storage.etcd.history import read_history
 from kubepy.storage.etcd.ownkeys import end_of, load_text
 from kubepy.storage.indexes import parts_of
 from kubepy.storage.model import Key, LogEntry
 from kubepy.storage.sortedmap import SortedMap
 from kubepy.storage.state import Expiring, ObjectRecord, ObjectTable, Records, State
+
+with lazy_imports():
+    from kubepy.storage.etcd import history
 
 if TYPE_CHECKING:
     from kubepy.storage.etcd.client import KeyValue
@@ -302,10 +305,9 @@ class RangeSource:
     def entries(self, since: int) -> list[LogEntry]:
         """Return the entries of the change log after a revision. Raises LostStateError."""
         try:
-            history = read_history(self._keyspace, since, self.revision)
+            return history.read_history(self._keyspace, since, self.revision).entries
         except CompactedError as error:
             raise LostStateError(str(error)) from error
-        return history.entries
 
     def timeline(self, first: int, length: float, after: int = 0) -> list[TimelineEntry]:
         return self._read(lambda: self._keyspace.timeline(self.revision, first, length, after))
@@ -349,7 +351,7 @@ class FollowedSource:
         older: list[LogEntry] = []
         if since < self._floor:
             try:
-                older = read_history(self._keyspace, since, self._floor).entries
+                older = history.read_history(self._keyspace, since, self._floor).entries
             except CompactedError as error:
                 raise LostStateError(str(error)) from error
         start = first_after(self._log, since, self._length)

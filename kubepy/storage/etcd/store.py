@@ -12,23 +12,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from kubepy.lazy import lazy_imports
 from kubepy.storage.errors import CompactedError, LostStateError
 from kubepy.storage.etcd.client import Compare, Delete, Put
-from kubepy.storage.etcd.commit import (
-    IN_ORDER,
-    CommitContext,
-    EtcdCommit,
-    EtcdTransaction,
-    KeyWrite,
-    WriteOrder,
-)
 from kubepy.storage.etcd.errors import EtcdCompactedError, EtcdError
-from kubepy.storage.etcd.following import Follower
-from kubepy.storage.etcd.history import read_history
 from kubepy.storage.etcd.keyspace import Keyspace
-from kubepy.storage.etcd.leases import HeldLock, SharedLeases
 from kubepy.storage.etcd.ownkeys import (
     dump_entries,
     dump_settings,
@@ -39,6 +30,7 @@ from kubepy.storage.etcd.ownkeys import (
 )
 from kubepy.storage.etcd.source import RangeSource, RangeTables
 from kubepy.storage.etcd.values import AS_THEY_ARE
+from kubepy.storage.etcd.writeorder import IN_ORDER, WriteOrder
 from kubepy.storage.model import (
     ADDED,
     DELETED,
@@ -54,9 +46,15 @@ from kubepy.storage.model import (
 from kubepy.storage.state import ObjectRecord, State
 from kubepy.storage.timeline import cut, is_overlong, longest, microseconds
 
+with lazy_imports():  # a command that reads needs none of them
+    from kubepy.storage.etcd import commit, following, history, leases
+
 if TYPE_CHECKING:
     from kubepy.storage.etcd.address import Address
     from kubepy.storage.etcd.client import EtcdClient, KeyValue
+    from kubepy.storage.etcd.commit import EtcdTransaction, KeyWrite
+    from kubepy.storage.etcd.following import Follower
+    from kubepy.storage.etcd.leases import HeldLock, SharedLeases
     from kubepy.storage.etcd.values import StoredForms
     from kubepy.storage.indexes import FieldIndex, NewIndexes
     from kubepy.storage.timeline import NewRecorder, TimelineEntry
@@ -103,8 +101,8 @@ class EtcdStore:
         self._lock = threading.Lock()
         self._local = threading.local()
         self._held: dict[str, HeldLock] = {}
-        self._leases = SharedLeases(self._client)
         self._checked_floor = 0
+        self._was_made = False
         self._defaults: Object = DEFAULT_SETTINGS
 
     def connect(
@@ -126,6 +124,10 @@ class EtcdStore:
 
     def sync(self) -> None:
         """Do nothing: what etcd has answered is durable."""
+
+    @cached_property
+    def _leases(self) -> SharedLeases:
+        return leases.SharedLeases(self._client)
 
     # --- states
 
@@ -169,7 +171,9 @@ class EtcdStore:
     def _load(self, revision: int, *, keeps_time: bool) -> State:
         """Load everything at a revision; from then on states follow etcd. Raises
         EtcdCompactedError."""
-        follower = Follower(self._keyspace, revision, self._indexes(), keeps_time=keeps_time)
+        follower = following.Follower(
+            self._keyspace, revision, self._indexes(), keeps_time=keeps_time
+        )
         state = follower.state(revision)
         with self._lock:
             if self._follower is None:
@@ -196,7 +200,7 @@ class EtcdStore:
             revision, settings = self._newest()
             keeps_time = self._has_clock(settings)
             try:
-                self._follower = Follower(
+                self._follower = following.Follower(
                     self._keyspace, revision, self._indexes(), keeps_time=keeps_time
                 )
             except EtcdCompactedError as error:
@@ -277,7 +281,7 @@ class EtcdStore:
         if since > revision:
             raise CompactedError(f"revision {since} is not there: the newest is {revision}")
         begin = self._quiet_until(since) if revision - since > MANY else since
-        changes = read_history(self._keyspace, begin, revision).changes()
+        changes = history.read_history(self._keyspace, begin, revision).changes()
         if not changes and revision - begin > MANY:
             self._note_quiet(since, revision)
         return ChangesSince(revision, changes)
@@ -310,7 +314,7 @@ class EtcdStore:
         if self._current() is not None:
             raise RuntimeError("a transaction is under way in this store; transactions do not nest")
         recorder = self._new_recorder() if self._new_recorder is not None else None
-        changes = EtcdTransaction(
+        changes = commit.EtcdTransaction(
             self.state(), self._volatile, lambda: self._now(), recorder, self._order
         )
         self._local.current = changes
@@ -327,7 +331,7 @@ class EtcdStore:
 
     def _commit(self, changes: EtcdTransaction) -> None:
         has_clock = self._has_clock(changes.all_settings())
-        context = CommitContext(
+        context = commit.CommitContext(
             self._keyspace,
             tuple(self._held.values()),
             None if has_clock else self._leases,
@@ -335,7 +339,7 @@ class EtcdStore:
             self._wrote,
             self._order,
         )
-        EtcdCommit(context, changes).run()
+        commit.EtcdCommit(context, changes).run()
         if changes.timeline and changes.recorder is not None:
             self._shorten_timeline(changes.timeline[-1], changes.recorder.keep)
 
@@ -388,8 +392,10 @@ class EtcdStore:
         return self._client.txn([Compare(key, 0)], [Put(key, text)]).succeeded
 
     def has_settings(self) -> bool:
-        """Tell whether a cluster of kubepy's is there."""
-        return self._client.get(self._own.settings)[0] is not None
+        """Tell whether a cluster of kubepy's is there. It does not go away any more."""
+        if not self._was_made:
+            self._was_made = self._client.get(self._own.settings)[0] is not None
+        return self._was_made
 
     def has_objects(self) -> bool:
         """Tell whether there is any object, as in the etcd of a control plane."""
@@ -436,7 +442,7 @@ class EtcdStore:
 
         Raises LockTimeoutError, which names the holder, at once.
         """
-        lock = HeldLock(self._client, name, self._own.lock(name))
+        lock = leases.HeldLock(self._client, name, self._own.lock(name))
         self._held[name] = lock
         try:
             yield lock.is_lost

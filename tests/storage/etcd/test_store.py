@@ -13,16 +13,17 @@ from kubepy.apiserver.cluster import object_indexes
 from kubepy.storage import CompactedError, ConflictError, Key, LockTimeoutError
 from kubepy.storage.errors import LostStateError
 from kubepy.storage.etcd import compaction, leases
+from kubepy.storage.etcd import history as histories
 from kubepy.storage.etcd import store as stores
 from kubepy.storage.etcd.address import parse_address
 from kubepy.storage.etcd.client import EtcdClient
-from kubepy.storage.etcd.commit import WriteOrder
 from kubepy.storage.etcd.errors import EtcdError
 from kubepy.storage.etcd.history import PastChanges, read_history
 from kubepy.storage.etcd.keys import EtcdKeys
 from kubepy.storage.etcd.keyspace import Keyspace
 from kubepy.storage.etcd.ownkeys import OwnKeys
 from kubepy.storage.etcd.store import EtcdStore
+from kubepy.storage.etcd.writeorder import WriteOrder
 from kubepy.storage.model import CommittedChanges, in_full
 from tests.etcd import EtcdServer
 
@@ -448,7 +449,7 @@ def test_quiet_time_between_the_writes_of_others_is_read_once(
         read.append((begin, end))
         return read_history(keyspace, begin, end)
 
-    monkeypatch.setattr(stores, "read_history", read_noted)
+    monkeypatch.setattr(histories, "read_history", read_noted)
     first = store.changes(since)
     again = open_store().changes(since)
     assert first.changes == again.changes == []

@@ -143,10 +143,6 @@ kubepy --state try rollout status ds/log-agent
 # Copy a copy
 kubepy fork first
 kubepy fork first second
-
-# Go on in etcd, and come back
-kubepy fork etcd://127.0.0.1:2379/team-a
-kubepy fork etcd://127.0.0.1:2379/team-a ./state-of-team-a
 """,
 )
 def fork(factory: Factory, options: ForkOptions) -> None:

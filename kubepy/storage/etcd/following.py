@@ -97,9 +97,7 @@ class Follower:
         anew."""
         with self._lock:
             if self._watch is None and self._objects.revision < revision:
-                self._watch = self._keyspace.client.watch(
-                    EVERYTHING, EVERYTHING, start_revision=self._objects.revision + 1
-                )
+                self._begin_watch()
             while self._objects.revision < revision:
                 assert self._watch is not None
                 try:
@@ -110,12 +108,13 @@ class Follower:
                 self._take(batch.events, batch.revision)
 
     def wait(self, seconds: float) -> bool:
-        """Wait for the next events, at most so long; return False, at once, where none have been
-        watched for yet, or another thread does so."""
-        if self._watch is None or not self._lock.acquire(blocking=False):
+        """Wait for the next events, at most so long; return False, at once, where another thread
+        does so, or etcd cannot be watched."""
+        if not self._lock.acquire(blocking=False):
             return False
         try:
-            batch = self._watch.next_batch(seconds)
+            watch = self._watch or self._begin_watch()
+            batch = watch.next_batch(seconds)
             if batch is not None:
                 self._take(batch.events, batch.revision)
         except StorageError:  # whoever follows next begins another watch, and hears of it
@@ -124,6 +123,12 @@ class Follower:
         finally:
             self._lock.release()
         return True
+
+    def _begin_watch(self) -> Watch:
+        """Watch from what is known on. Raises EtcdError."""
+        start = self._objects.revision + 1
+        self._watch = self._keyspace.client.watch(EVERYTHING, EVERYTHING, start_revision=start)
+        return self._watch
 
     def _end_watch(self) -> None:
         """End a watch that has failed for good."""

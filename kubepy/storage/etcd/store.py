@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kubepy.lazy import lazy_imports
-from kubepy.storage.errors import CompactedError, LostStateError
+from kubepy.storage.errors import CompactedError, LostStateError, StorageError
 from kubepy.storage.etcd.client import Compare, Delete, Put
 from kubepy.storage.etcd.errors import EtcdCompactedError, EtcdError
 from kubepy.storage.etcd.keyspace import Keyspace
@@ -302,9 +302,19 @@ class EtcdStore:
         self._listener = listener
 
     def wait_for_change(self, seconds: float) -> bool:
-        """Wait until something is written to etcd, at most so long; return False, at once, as long
-        as nobody follows it."""
-        return self._follower is not None and self._follower.wait(seconds)
+        """Wait until something is written to etcd, at most so long; return False, at once, where
+        it cannot be watched: whoever looks for changes then hears why.
+
+        From then on everything is in memory: who waits will need it.
+        """
+        if self._follower is None:
+            try:
+                revision, settings = self._newest()
+                self._load(revision, keeps_time=self._has_clock(settings))
+            except (StorageError, CompactedError):
+                return False
+        assert self._follower is not None
+        return self._follower.wait(seconds)
 
     # --- writing
 

@@ -144,6 +144,10 @@ def test_recorded_case_holds_in_etcd(
     check(case, str(fork_server.program), state=state)
 
 
+@pytest.mark.skipif(
+    not os.environ.get("LONG_ETCD_TESTS"),
+    reason="on a busy machine a few overtake the controllers: `make test-etcd` runs them",
+)
 @pytest.mark.parametrize("case", IN_ETCD, ids=case_id)
 def test_recorded_case_holds_in_etcd_beside_background_controller(
     case: Path, fork_server: ForkServer, etcd_server: EtcdServer

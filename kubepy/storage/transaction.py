@@ -389,15 +389,14 @@ class BufferedTransaction(Generic[Stored]):
                     set_version(obj, entry.revision)
         self.timeline = [entry._replace(revision=entry.revision + shift) for entry in self.timeline]
 
-    def settle(self, key: Key, revision: int) -> Object:
+    def settle(self, key: Key, revision: int) -> None:
         """Give the last write of an object the revision that a commit of this object alone has led
-        to, and put it into the object, which is returned."""
+        to, and put it into the object."""
         entry = self._entries[key]
         entry.revision = revision
         for obj in (entry.object, entry.written):
             if obj is not None:
                 set_version(obj, revision)
-        return self._object(key, entry)
 
     def is_empty(self) -> bool:
         """Return whether there is nothing to commit."""

@@ -184,7 +184,7 @@ class CommitContext(NamedTuple):
     locks: tuple[HeldLock, ...]
     leases: SharedLeases | None
     volatile: Mapping[str, float]
-    tell: Callable[[KeyWrite, int, Object | None], None]
+    tell: Callable[[KeyWrite, int], None]
     order: WriteOrder
 
 
@@ -291,14 +291,12 @@ class EtcdCommit:
             return self._with_another_lease(error, sent.write, sent.compares, sent.operations)
 
     def _written(self, write: KeyWrite, revision: int) -> None:
-        obj = None
         self._newest[write.key] = revision if write.json is not None else 0
         if write.is_passed and write.obj is not None:
             set_version(write.obj, revision)
-            obj = write.obj
         elif write.json is not None:
-            obj = self._changes.settle(write.key, revision)
-        self._context.tell(write, revision, obj)
+            self._changes.settle(write.key, revision)
+        self._context.tell(write, revision)
 
     def _write_rest(self) -> None:
         """Write the last small values, the settings, what the timeline has of objects that came

@@ -42,9 +42,7 @@ def write_state(
     records = [record for resource in state.tables for record in state.records(resource, None)]
     records.sort(key=lambda record: record.revision)
     with store.transaction() as transaction:
-        for name, value in state.all_meta().items():
-            if value is not None:
-                transaction.set_values({name: value}, {})
+        transaction.set_values(state.all_meta(), {})
         for record in records:
             assert record.json is not None
             transaction.create(record.key, json.loads(record.json), is_plain=True)

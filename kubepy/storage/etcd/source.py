@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -354,7 +355,7 @@ class FollowedSource:
                 older = history.read_history(self._keyspace, since, self._floor).entries
             except CompactedError as error:
                 raise LostStateError(str(error)) from error
-        start = first_after(self._log, since, self._length)
+        start = bisect_right(self._log, since, hi=self._length, key=_revision_of)
         return [*older, *self._log[start : self._length]]
 
     def timeline(self, first: int, length: float, after: int = 0) -> list[TimelineEntry]:
@@ -419,13 +420,5 @@ class FollowedSource:
         return []
 
 
-def first_after(log: Sequence[LogEntry], since: int, length: int) -> int:
-    """Return the place of the first entry after a revision."""
-    low, high = 0, length
-    while low < high:
-        middle = (low + high) // 2
-        if log[middle].revision <= since:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+def _revision_of(entry: LogEntry) -> int:
+    return entry.revision

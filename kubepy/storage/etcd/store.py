@@ -353,7 +353,7 @@ class EtcdStore:
         if changes.timeline and changes.recorder is not None:
             self._shorten_timeline(changes.timeline[-1], changes.recorder.keep)
 
-    def _wrote(self, write: KeyWrite, revision: int, obj: Object | None) -> None:
+    def _wrote(self, write: KeyWrite, revision: int) -> None:
         """Take notice of an object that was written."""
         key, entry = write.key, write.entry
         if self._follower is not None and write.json is not None:

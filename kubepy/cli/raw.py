@@ -18,7 +18,7 @@ from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.manifests import read_text
 from kubepy.cli.runtime.options import RawOptions
 from kubepy.server import requestinfo, routes
-from kubepy.server.messages import JSON, Call, HttpRequest, Response
+from kubepy.server.messages import JSON, HandlerContext, HttpRequest, Response
 
 HEADERS = {
     "accept": f"{JSON}, */*",
@@ -102,7 +102,7 @@ def send(factory: Factory, method: str, path: str, body: bytes = b"") -> str:
     info = requestinfo.parse_request_info(request)
     if method == "GET" and info.is_resource_request:
         factory.catch_up()
-    call = Call(request, info, factory.cluster, cast(Any, None))
-    response = routes.find_handler(info)(call)
+    context = HandlerContext(request, info, factory.cluster, cast(Any, None))
+    response = routes.find_handler(info)(context)
     assert isinstance(response, Response)  # without an application nothing is streamed
     return response.body.decode()

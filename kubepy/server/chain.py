@@ -27,7 +27,7 @@ from kubepy.server import authentication, health, livepage, negotiation, request
 from kubepy.server.application import Application
 from kubepy.server.messages import (
     GZIP_HEADERS,
-    Call,
+    HandlerContext,
     Headers,
     HttpRequest,
     RequestInfo,
@@ -120,7 +120,7 @@ class HandlerChain:
             served = cluster.for_requests_of(
                 user or admit(cluster), lambda text: warnings.update({text: None})
             )
-            response = routes.find_handler(info)(Call(whole, info, served, application))
+            response = routes.find_handler(info)(HandlerContext(whole, info, served, application))
             return compressed(request, response) if isinstance(response, Response) else response
 
         if livepage.is_page(request):

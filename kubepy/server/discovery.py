@@ -19,7 +19,7 @@ from kubepy.api.schema.customresources import version_rank
 from kubepy.api.scheme import AGGREGATED, BUILT_IN, CREATE_ONLY, Resource, Subresource
 from kubepy.api.values.goformat import to_json
 from kubepy.server import negotiation
-from kubepy.server.messages import PROTOBUF, Call, Handler, RequestInfo, Response
+from kubepy.server.messages import PROTOBUF, Handler, HandlerContext, RequestInfo, Response
 from kubepy.server.requestinfo import path_not_found
 
 Resources = Iterable[Resource]
@@ -261,26 +261,26 @@ def find_handler(info: RequestInfo) -> Handler:
     return serve
 
 
-def serve(call: Call) -> Response:
+def serve(context: HandlerContext) -> Response:
     """Answer ``/api``, ``/apis`` and the paths of groups and versions below them.
 
     Those of built-in versions are routes of go-restful, which are particular about methods and
     media types; the others are not. Raises NotFound, MethodNotAllowed, NotAcceptable.
     """
-    scheme = call.cluster.scheme
+    scheme = context.cluster.scheme
     scheme.forget_custom()
-    parts = call.info.parts
+    parts = context.info.parts
     is_route = parts[0] == "api" or (len(parts) == 3 and parts[1] in _BUILT_IN_GROUPS)
     if (
-        call.info.path in ("/api", "/api/", "/apis")
-        and (call.info.verb == "get" or not is_route)
-        and (aggregated := _aggregated(call))
+        context.info.path in ("/api", "/api/", "/apis")
+        and (context.info.verb == "get" or not is_route)
+        and (aggregated := _aggregated(context))
     ):
         return aggregated
 
     match parts:
         case ("api",):
-            document = api_versions(call.request.header("host"))
+            document = api_versions(context.request.header("host"))
         case ("apis",):
             document = group_list(scheme)
         case ("apis", group):
@@ -292,28 +292,28 @@ def serve(call: Call) -> Response:
         case _:
             raise path_not_found()
 
-    if is_route and call.info.verb != "get":
+    if is_route and context.info.verb != "get":
         raise method_not_allowed()
     if is_route and len(parts) > 1:
-        negotiation.require_acceptable(call.request, negotiation.SUPPORTED)
-    return negotiation.answer(call.request, document)
+        negotiation.require_acceptable(context.request, negotiation.SUPPORTED)
+    return negotiation.answer(context.request, document)
 
 
-def _aggregated(call: Call) -> Response | None:
+def _aggregated(context: HandlerContext) -> Response | None:
     """Return the aggregated document if the client accepts it."""
     try:
-        media = negotiation.negotiate(call.request, DiscoveryRestrictions())
+        media = negotiation.negotiate(context.request, DiscoveryRestrictions())
     except NotAcceptable:
         return None
 
     if media.target is None:
         return None
-    custom = tuple(resource for resource in call.cluster.scheme if resource.custom)
+    custom = tuple(resource for resource in context.cluster.scheme if resource.custom)
     document, encoded, tag = _aggregated_json(
-        custom, media.target.version, is_core=call.info.parts == ("api",)
+        custom, media.target.version, is_core=context.info.parts == ("api",)
     )
     headers = (("ETag", tag), ("Vary", "Accept"), ("Cache-Control", "public"))
-    if call.request.header("if-none-match") == tag:
+    if context.request.header("if-none-match") == tag:
         return Response(304, b"", "", headers)
     body = (
         encoded

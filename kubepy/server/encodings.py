@@ -16,7 +16,7 @@ from kubepy.api.selectors import DOUBLE_EQUALS, EQUALS, IN, parse_fields, parse_
 from kubepy.apiserver.request import ListOptions, Request
 from kubepy.lazy import lazy_imports
 from kubepy.server import tables
-from kubepy.server.messages import PROTOBUF, Call
+from kubepy.server.messages import PROTOBUF, HandlerContext
 from kubepy.server.negotiation import TABLE, MediaType, encode, shown
 from kubepy.server.tables import ListResult, TableOptions
 from kubepy.server.watchcache import Encodings, ImpliedRecord
@@ -98,7 +98,7 @@ class View(NamedTuple):
 
 
 def select(
-    call: Call, view: View, encodings: Encodings, records: Sequence[ObjectRecord]
+    context: HandlerContext, view: View, encodings: Encodings, records: Sequence[ObjectRecord]
 ) -> list[bool]:
     """Tell of each object whether the selectors choose it. Raises Status."""
     if not view.has_selectors:
@@ -116,7 +116,7 @@ def select(
         objects = [_labeled(encodings, records[place]) for place in places]
 
     matches = [False] * len(records)
-    for place, obj in zip(places, call.client.choose(request, objects), strict=True):
+    for place, obj in zip(places, context.client.choose(request, objects), strict=True):
         matches[place] = obj is not None
     return matches
 
@@ -141,7 +141,7 @@ def _labeled(encodings: Encodings, record: ObjectRecord) -> Object:
 
 
 def encode_records(
-    call: Call, view: View, encodings: Encodings, records: Sequence[ObjectRecord]
+    context: HandlerContext, view: View, encodings: Encodings, records: Sequence[ObjectRecord]
 ) -> list[bytes]:
     """Return objects as a watch event has them. Raises Status for a conversion that fails."""
     encoded: dict[int, bytes] = {}
@@ -158,10 +158,10 @@ def encode_records(
     if missing:
         objects = [decode(records[index].json or "", records[index].revision) for index in missing]
         whole = view.request._replace(options=None)
-        for index, obj in zip(missing, call.client.choose(whole, objects), strict=True):
+        for index, obj in zip(missing, context.client.choose(whole, objects), strict=True):
             assert obj is not None
             record = records[index]
-            encoding = encoded[index] = encode_object(call, view, obj)
+            encoding = encoded[index] = encode_object(context, view, obj)
             if not view.is_table and not isinstance(
                 record, ImpliedRecord
             ):  # these all have one revision
@@ -170,32 +170,34 @@ def encode_records(
     return [encoded[index] for index in range(len(records))]
 
 
-def encode_deleted(call: Call, view: View, record: ObjectRecord, revision: int) -> bytes:
+def encode_deleted(
+    context: HandlerContext, view: View, record: ObjectRecord, revision: int
+) -> bytes:
     """Return the last state of an object with the revision at which it went. Raises Status."""
-    [obj] = call.client.choose(
+    [obj] = context.client.choose(
         view.request._replace(options=None), [decode(record.json or "", revision)]
     )
     assert obj is not None
-    return encode_object(call, view, obj)
+    return encode_object(context, view, obj)
 
 
-def encode_object(call: Call, view: View, obj: Object) -> bytes:
+def encode_object(context: HandlerContext, view: View, obj: Object) -> bytes:
     """Return one object in the form of a view; a table is without the definitions of its
     columns."""
     target = view.media.target
     if target is None:
-        return _bytes(view, shown(call.client, obj))
+        return _bytes(view, shown(context.client, obj))
     if view.is_table:
         options = view.table._replace(headers=False)
-        return _bytes(view, tables.table_object(call, view.resource, obj, target, options))
-    return _bytes(view, tables.partial_metadata(call, obj, target))
+        return _bytes(view, tables.table_object(context, view.resource, obj, target, options))
+    return _bytes(view, tables.partial_metadata(context, obj, target))
 
 
-def encode_columns(call: Call, view: View) -> bytes:
+def encode_columns(context: HandlerContext, view: View) -> bytes:
     """Return the definitions of the columns of a table."""
     assert view.media.target is not None
     table = tables.table_object(
-        call, view.resource, ListResult([], ""), view.media.target, view.table
+        context, view.resource, ListResult([], ""), view.media.target, view.table
     )
     return _bytes(view, table["columnDefinitions"])
 

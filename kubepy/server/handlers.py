@@ -1,6 +1,7 @@
 """The handlers of objects: get, list, create, update, patch, delete and deletecollection.
 
-A handler takes a Call and returns its Response; it raises the Status of a request that fails.
+A handler takes a HandlerContext and returns its Response; it raises the Status of a request that
+fails.
 Upstream: ``apiserver/pkg/endpoints/handlers``, ``pkg/endpoints/installer.go``.
 """
 
@@ -16,7 +17,7 @@ from kubepy.api.values.names import path_segment
 from kubepy.apiserver.request import APPLY_PATCH, CreateOptions, Options, Request
 from kubepy.quoting import quote
 from kubepy.server import lists, negotiation, parameters, requestbody, tables
-from kubepy.server.messages import Call, Handler, Response
+from kubepy.server.messages import Handler, HandlerContext, Response
 from kubepy.server.negotiation import MediaType, Restrictions
 from kubepy.server.requestinfo import find_resource
 from kubepy.server.tables import ListResult
@@ -55,36 +56,36 @@ _OBJECT = {"get": "GET", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
 class ServedRequest(NamedTuple):
     """A request whose resource is served, with the representation of the answer."""
 
-    call: Call
+    context: HandlerContext
     resource: Resource
     media: MediaType
 
     @classmethod
-    def of(cls, call: Call) -> ServedRequest:
+    def of(cls, context: HandlerContext) -> ServedRequest:
         """Find out what a request asks for.
 
         Raises NotFound, MethodNotAllowed, UnsupportedMediaType (of a patch), NotAcceptable.
         """
-        resource = find_resource(call.cluster.scheme, call.info)
-        _require_verb(call, resource)
-        if complaints := path_segment(call.info.name):
+        resource = find_resource(context.cluster.scheme, context.info)
+        _require_verb(context, resource)
+        if complaints := path_segment(context.info.name):
             raise errors.BadRequest(
-                f"Name parameter invalid: {quote(call.info.name)}: {';'.join(complaints)}"
+                f"Name parameter invalid: {quote(context.info.name)}: {';'.join(complaints)}"
             )
 
-        if call.info.verb == "patch":
-            requestbody.require_patch_type(call.request, resource)
+        if context.info.verb == "patch":
+            requestbody.require_patch_type(context.request, resource)
         if not resource.custom:
-            streamed = negotiation.STREAMED if call.info.verb in ("list", "watch") else ()
-            negotiation.require_acceptable(call.request, negotiation.SUPPORTED + streamed)
+            streamed = negotiation.STREAMED if context.info.verb in ("list", "watch") else ()
+            negotiation.require_acceptable(context.request, negotiation.SUPPORTED + streamed)
         media = negotiation.negotiate(
-            call.request, Restrictions(transforms=True, protobuf=not resource.custom)
+            context.request, Restrictions(transforms=True, protobuf=not resource.custom)
         )
-        return cls(call, resource, media)
+        return cls(context, resource, media)
 
     def do(self, body: Any = None, options: Options | None = None) -> Object:
         """Carry out the request. Raises Status."""
-        info = self.call.info
+        info = self.context.info
         request = Request(
             info.verb,
             self.resource.gvr,
@@ -94,7 +95,7 @@ class ServedRequest(NamedTuple):
             options,
         )
         try:
-            return cast(Object, self.call.client.do(request, body))
+            return cast(Object, self.context.client.do(request, body))
         except RecursionError:
             raise errors.BadRequest("json: exceeded max depth") from None
         except errors.Status as error:
@@ -112,16 +113,16 @@ class ServedRequest(NamedTuple):
         if isinstance(obj, dict) and obj.get("kind") == "Status" and obj.get("apiVersion") == "v1":
             encoded = obj
         elif target is not None:
-            encoded = tables.transform(self.call, self.resource, obj, target)
+            encoded = tables.transform(self.context, self.resource, obj, target)
         elif isinstance(obj, ListResult):
             encoded = self._list(obj)
         else:
-            encoded = negotiation.shown(self.call.client, obj)
+            encoded = negotiation.shown(self.context.client, obj)
         return Response(status, negotiation.encode(self.media, encoded), self.media.media_type)
 
     def _list(self, result: ListResult) -> Object:
         """Return the list object: of built-in kinds the items do not repeat what they are."""
-        items = [negotiation.shown(self.call.client, obj) for obj in result.items]
+        items = [negotiation.shown(self.context.client, obj) for obj in result.items]
         kind, api_version, meta = (
             f"{self.resource.kind}List",
             self.resource.api_version,
@@ -137,9 +138,9 @@ class ServedRequest(NamedTuple):
         return {"kind": kind, "apiVersion": api_version, "metadata": meta, "items": items}
 
 
-def _require_verb(call: Call, resource: Resource) -> None:
+def _require_verb(context: HandlerContext, resource: Resource) -> None:
     """Refuse a verb that the path does not have. Raises MethodNotAllowed."""
-    info = call.info
+    info = context.info
     subresource = resource.subresource(info.subresource)
     if subresource:
         verbs = subresource.verbs
@@ -161,7 +162,7 @@ def _require_verb(call: Call, resource: Resource) -> None:
     if info.verb == "watch":
         if "watch" not in verbs:
             raise errors.method_not_supported(resource.key, "watch")
-    elif info.verb not in methods or info.verb not in verbs or call.request.method == "HEAD":
+    elif info.verb not in methods or info.verb not in verbs or context.request.method == "HEAD":
         raise (
             errors.method_not_supported(resource.key, info.verb)
             if resource.custom
@@ -172,31 +173,32 @@ def _require_verb(call: Call, resource: Resource) -> None:
 # --- reads ----------------------------------------------------------------------------------------
 
 
-def get(call: Call) -> Response:
-    served = ServedRequest.of(call)
+def get(context: HandlerContext) -> Response:
+    served = ServedRequest.of(context)
     lists.require_present(
-        lists.parse_revision(call.request.parameter("resourceVersion")), call.client.revision()
+        lists.parse_revision(context.request.parameter("resourceVersion")),
+        context.client.revision(),
     )
     return served.respond(served.do())
 
 
-def list_(call: Call) -> Response:
-    served = ServedRequest.of(call)
-    chosen = parameters.list_parameters(call.request, call.info)
-    page = lists.read_page(call, served.resource, served.media, chosen)
-    body = page.body(call)
+def list_(context: HandlerContext) -> Response:
+    served = ServedRequest.of(context)
+    chosen = parameters.list_parameters(context.request, context.info)
+    page = lists.read_page(context, served.resource, served.media, chosen)
+    body = page.body(context)
     if body is not None:
         return Response(200, body, served.media.media_type)
-    return served.respond(page.result(call))
+    return served.respond(page.result(context))
 
 
 # --- writes ---------------------------------------------------------------------------------------
 
 
-def create(call: Call) -> Response:
-    served = ServedRequest.of(call)
-    options = parameters.create_options(call.request)
-    body = requestbody.read_object(call.request, _body_kind(served))
+def create(context: HandlerContext) -> Response:
+    served = ServedRequest.of(context)
+    options = parameters.create_options(context.request)
+    body = requestbody.read_object(context.request, _body_kind(served))
     _refuse_resource_version(served, body.object, options)
     return served.respond(served.do(body.object, options._replace(strict=body.strict)), 201)
 
@@ -216,19 +218,19 @@ def _refuse_resource_version(served: ServedRequest, obj: Object, options: Create
     raise errors.Status("resourceVersion should not be set on objects to be created")
 
 
-def update(call: Call) -> Response:
-    served = ServedRequest.of(call)
-    options = parameters.update_options(call.request)
-    body = requestbody.read_object(call.request, _body_kind(served))
+def update(context: HandlerContext) -> Response:
+    served = ServedRequest.of(context)
+    options = parameters.update_options(context.request)
+    body = requestbody.read_object(context.request, _body_kind(served))
     return _respond_to_change(served, body.object, options._replace(strict=body.strict))
 
 
-def patch(call: Call) -> Response:
-    served = ServedRequest.of(call)
+def patch(context: HandlerContext) -> Response:
+    served = ServedRequest.of(context)
     options = parameters.patch_options(
-        call.request, requestbody.require_patch_type(call.request, served.resource)
+        context.request, requestbody.require_patch_type(context.request, served.resource)
     )
-    body = requestbody.read_patch(call.request, served.resource)
+    body = requestbody.read_patch(context.request, served.resource)
     if (
         body.object.type == APPLY_PATCH
         and body.strict.repeated
@@ -246,7 +248,7 @@ def _body_kind(served: ServedRequest) -> Resource:
     """Return the kind of the body: of some subresources it is another one than the resource's, as a
     Scale."""
     resource = served.resource
-    subresource = resource.subresource(served.call.info.subresource)
+    subresource = resource.subresource(served.context.info.subresource)
     if subresource is None or subresource.kind == resource.kind:
         return resource
     return Resource(resource.plural, subresource.kind, subresource.group, subresource.version)
@@ -254,11 +256,11 @@ def _body_kind(served: ServedRequest) -> Resource:
 
 def _respond_to_change(served: ServedRequest, body: Any, options: Options) -> Response:
     """Update or patch an object: 201 if that created it."""
-    call, resource = served.call, served.resource
+    context, resource = served.context, served.resource
     is_new = False
-    if not call.info.subresource:
+    if not context.info.subresource:
         try:
-            call.client.get(resource.gvr, call.info.name, namespace=call.info.namespace)
+            context.client.get(resource.gvr, context.info.name, namespace=context.info.namespace)
         except errors.NotFound:
             is_new = True
     return served.respond(served.do(body, options), 201 if is_new else 200)
@@ -267,9 +269,9 @@ def _respond_to_change(served: ServedRequest, body: Any, options: Options) -> Re
 # --- deletions ------------------------------------------------------------------------------------
 
 
-def delete(call: Call) -> Response:
-    served, info = ServedRequest.of(call), call.info
-    deletion = _read_deletion(call)
+def delete(context: HandlerContext) -> Response:
+    served, info = ServedRequest.of(context), context.info
+    deletion = _read_deletion(context)
     left = served.do(None, deletion.options)
     metadata = left["metadata"]
     finalizers = metadata.get("finalizers")
@@ -297,31 +299,31 @@ def delete(call: Call) -> Response:
     )
 
 
-def delete_collection(call: Call) -> Response:
-    served = ServedRequest.of(call)
-    chosen = parameters.list_parameters(call.request, call.info)
+def delete_collection(context: HandlerContext) -> Response:
+    served = ServedRequest.of(context)
+    chosen = parameters.list_parameters(context.request, context.info)
     if chosen.resource_version not in ("", "0") and not chosen.resource_version_match:
         chosen = chosen._replace(
             resource_version_match="Exact"
         )  # it is listed in chunks, and so exactly
 
-    deletion = _read_deletion(call).options
-    page = lists.read_page(call, served.resource, served.media, chosen).result(call)
-    with call.client.joined():
+    deletion = _read_deletion(context).options
+    page = lists.read_page(context, served.resource, served.media, chosen).result(context)
+    with context.client.joined():
         for obj in page.items:
             with suppress(errors.NotFound):
-                call.client.delete(
+                context.client.delete(
                     served.resource.gvr, name_of(obj), namespace=namespace_of(obj), options=deletion
                 )
 
     return served.respond(page)
 
 
-def _read_deletion(call: Call) -> parameters.DeleteParameters:
+def _read_deletion(context: HandlerContext) -> parameters.DeleteParameters:
     """Read the options of a deletion: from its body, or without one from the query."""
-    if call.request.body:
-        return parameters.read_deletion(requestbody.read_delete_options(call.request))
-    return parameters.read_deletion(parameters.deletion_of_query(call.request))
+    if context.request.body:
+        return parameters.read_deletion(requestbody.read_delete_options(context.request))
+    return parameters.read_deletion(parameters.deletion_of_query(context.request))
 
 
 BY_VERB: dict[str, Handler] = {

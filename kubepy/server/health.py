@@ -16,7 +16,15 @@ from kubepy.api.values.goformat import quote, to_json
 from kubepy.lazy import lazy_imports
 from kubepy.server import negotiation
 from kubepy.server.discovery import served_groups
-from kubepy.server.messages import JSON, TEXT, Call, Handler, HttpRequest, RequestInfo, Response
+from kubepy.server.messages import (
+    JSON,
+    TEXT,
+    Handler,
+    HandlerContext,
+    HttpRequest,
+    RequestInfo,
+    Response,
+)
 from kubepy.server.requestinfo import path_not_found
 from kubepy.storage import Key, StorageError
 
@@ -24,7 +32,7 @@ with lazy_imports():
     from kubepy.apiserver import tokens
 
 Check = Callable[
-    [Call | None], str
+    [HandlerContext | None], str
 ]  # returns what is wrong, "" if nothing is; None: the cluster cannot be opened
 
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}  # Go's names of machines
@@ -54,36 +62,36 @@ def find_handler(info: RequestInfo) -> Handler:
     return serve
 
 
-def serve(call: Call) -> Response:
+def serve(context: HandlerContext) -> Response:
     """Answer a path that is neither a resource nor discovery. Raises MethodNotAllowed."""
-    match call.info.parts:
-        case _ if call.info.path in ("/", "/index.html"):
-            return json_response({"paths": paths(call)})
+    match context.info.parts:
+        case _ if context.info.path in ("/", "/index.html"):
+            return json_response({"paths": paths(context)})
         case ("version",):
-            _require_route(call, JSON)
+            _require_route(context, JSON)
             return json_response(version_info(of_server=True))
         case ("version", *_):
             raise no_such_resource()
-        case _ if is_check(call.info):
-            return check(call.request, call.info, call)
+        case _ if is_check(context.info):
+            return check(context.request, context.info, context)
         case ("metrics",):
-            return Response(200, metrics(call).encode(), METRICS_TYPE)
-        case (".well-known", "openid-configuration") if call.client.tokens.key is not None:
-            _require_route(call, JSON)
-            address = f"https://{call.request.header('host')}/openid/v1/jwks"
+            return Response(200, metrics(context).encode(), METRICS_TYPE)
+        case (".well-known", "openid-configuration") if context.client.tokens.key is not None:
+            _require_route(context, JSON)
+            address = f"https://{context.request.header('host')}/openid/v1/jwks"
             return _keys(tokens.openid_configuration(address), JSON)
-        case ("openid", "v1", "jwks") if call.client.tokens.key is not None:
-            _require_route(call, KEYS_TYPE)
-            return _keys({"keys": [call.client.tokens.key.web_key()]}, KEYS_TYPE)
+        case ("openid", "v1", "jwks") if context.client.tokens.key is not None:
+            _require_route(context, KEYS_TYPE)
+            return _keys({"keys": [context.client.tokens.key.web_key()]}, KEYS_TYPE)
 
     raise path_not_found()
 
 
-def _require_route(call: Call, media_type: str) -> None:
+def _require_route(context: HandlerContext, media_type: str) -> None:
     """Check what go-restful checks of a route. Raises MethodNotAllowed, NotAcceptable."""
-    if call.info.verb != "get":
+    if context.info.verb != "get":
         raise method_not_allowed()
-    negotiation.require_acceptable(call.request, (media_type,))
+    negotiation.require_acceptable(context.request, (media_type,))
 
 
 def json_response(value: object) -> Response:
@@ -131,10 +139,10 @@ def version_info(*, of_server: bool = False) -> dict[str, str]:
     }
 
 
-def paths(call: Call) -> list[str]:
+def paths(context: HandlerContext) -> list[str]:
     """Return the paths of the server, sorted."""
     groups = {
-        name: versions for name, versions in served_groups(call.cluster.scheme).items() if name
+        name: versions for name, versions in served_groups(context.cluster.scheme).items() if name
     }
     return sorted(
         {
@@ -164,21 +172,27 @@ def is_check(info: RequestInfo) -> bool:
     )
 
 
-def check(request: HttpRequest, info: RequestInfo, call: Call | None = None) -> Response:
-    """Answer a path of health checks. ``call`` is None if the cluster cannot be opened."""
+def check(
+    request: HttpRequest, info: RequestInfo, context: HandlerContext | None = None
+) -> Response:
+    """Answer a path of health checks. ``context`` is None if the cluster cannot be opened."""
     endpoint, *names = info.parts
     name = "/".join(names)
-    return _named_check(CHECKS[endpoint][name], call) if name else _health(request, endpoint, call)
+    return (
+        _named_check(CHECKS[endpoint][name], context)
+        if name
+        else _health(request, endpoint, context)
+    )
 
 
-def _health(request: HttpRequest, endpoint: str, call: Call | None) -> Response:
+def _health(request: HttpRequest, endpoint: str, context: HandlerContext | None) -> Response:
     """Run the checks of ``/healthz``, ``/livez`` or ``/readyz``, except those excluded
     (``handleRootHealth``)."""
     excluded, lines, failed = request.query.get("exclude", []), [], False
     for name, run in CHECKS[endpoint].items():
         if name in excluded:
             lines.append(f"[+]{name} excluded: ok")
-        elif run(call):
+        elif run(context):
             lines.append(f"[-]{name} failed: reason withheld")
             failed = True
         else:
@@ -198,25 +212,25 @@ def _health(request: HttpRequest, endpoint: str, call: Call | None) -> Response:
     return Response(200, b"ok", TEXT, NO_SNIFFING)
 
 
-def _named_check(run: Check, call: Call | None) -> Response:
-    if problem := run(call):
+def _named_check(run: Check, context: HandlerContext | None) -> Response:
+    if problem := run(context):
         return Response(500, f"internal server error: {problem}\n".encode(), TEXT, NO_SNIFFING)
     return Response(200, b"ok", TEXT)
 
 
-def _succeed(call: Call | None) -> str:
+def _succeed(context: HandlerContext | None) -> str:
     """Check what holds as soon as a server answers at all."""
     return ""
 
 
-def _check_storage(call: Call | None) -> str:
+def _check_storage(context: HandlerContext | None) -> str:
     """Check that the folder of the cluster can be read."""
-    if call is None:
+    if context is None:
         return "the folder of the cluster cannot be read"
-    store = call.cluster.store
+    store = context.cluster.store
     try:
         store.settings()
-        if folder := call.cluster.folder:
+        if folder := context.cluster.folder:
             os.scandir(folder).close()
         store.get(Key("namespaces", "", "default"))
     except (StorageError, OSError) as error:
@@ -224,11 +238,11 @@ def _check_storage(call: Call | None) -> str:
     return ""
 
 
-def _check_room(call: Call | None) -> str:
+def _check_room(context: HandlerContext | None) -> str:
     """Check that the cluster can be read, and that its disk has room for a write."""
-    if problem := _check_storage(call):
+    if problem := _check_storage(context):
         return problem
-    folder = call.cluster.folder if call is not None else ""
+    folder = context.cluster.folder if context is not None else ""
     if not folder:
         return ""
     disk = os.statvfs(folder)
@@ -240,9 +254,9 @@ def _check_room(call: Call | None) -> str:
     return ""
 
 
-def _check_shutdown(call: Call | None) -> str:
+def _check_shutdown(context: HandlerContext | None) -> str:
     """Check that the server has not been asked to end."""
-    application = call.application if call else None
+    application = context.application if context else None
     return (
         "process is shutting down"
         if application is not None and application.stopping.is_set()
@@ -320,7 +334,7 @@ def count_request(
     requests[labels] += 1
 
 
-def metrics(call: Call) -> str:
+def metrics(context: HandlerContext) -> str:
     """Return the metrics of the server as Prometheus reads them."""
     usage = process_limits.getrusage(process_limits.RUSAGE_SELF)
     versions = version_info()
@@ -333,15 +347,15 @@ def metrics(call: Call) -> str:
             ("platform", "platform"),
         )
     }
-    store = call.cluster.store
+    store = context.cluster.store
     counts = [
         (
             _labels({"group": name.partition(".")[2], "resource": name.partition(".")[0]}),
             len(store.list(name).objects),
         )
-        for name in call.cluster.resources()
+        for name in context.cluster.resources()
     ]
-    requests = call.application.requests.copy() if call.application is not None else {}
+    requests = context.application.requests.copy() if context.application is not None else {}
     answered = [
         (_labels(dict(zip(LABELS, labels, strict=True))), count)
         for labels, count in sorted(requests.items())

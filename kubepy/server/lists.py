@@ -22,7 +22,7 @@ from kubepy.apiserver.client import COMPONENT_STATUSES, ObjectList
 from kubepy.apiserver.request import ListOptions, Request
 from kubepy.quoting import quote
 from kubepy.server.encodings import View, encode_records, list_body, select
-from kubepy.server.messages import JSON, PROTOBUF, Call
+from kubepy.server.messages import JSON, PROTOBUF, HandlerContext
 from kubepy.server.negotiation import MediaType
 from kubepy.server.parameters import ListParameters
 from kubepy.server.tables import ListResult, TableOptions, list_meta
@@ -56,9 +56,9 @@ class Page(NamedTuple):
     continue_token: str = ""
     remaining_item_count: int | None = None
 
-    def result(self, call: Call) -> ListResult:
+    def result(self, context: HandlerContext) -> ListResult:
         """Return the list with its objects in the version of the request. Raises Status."""
-        objects = call.client.choose(
+        objects = context.client.choose(
             self.view.request._replace(options=None),
             [decode(record.json or "", record.revision) for record in self.records],
         )
@@ -69,20 +69,20 @@ class Page(NamedTuple):
             self.remaining_item_count,
         )
 
-    def body(self, call: Call) -> bytes | None:
+    def body(self, context: HandlerContext) -> bytes | None:
         """Return the list in JSON or protobuf, None where something else is wanted. Raises
         Status."""
         media = self.view.media
         is_plain = (
             media.media_type in (JSON, PROTOBUF) and media.target is None and not media.pretty
         )
-        if not is_plain or call.application is None:
+        if not is_plain or context.application is None:
             return None
         metadata = list_meta(
             ListResult([], self.resource_version, self.continue_token, self.remaining_item_count)
         )
         items = encode_records(
-            call, self.view, call.application.watch_cache.encodings, self.records
+            context, self.view, context.application.watch_cache.encodings, self.records
         )
         return list_body(self.view, metadata, items)
 
@@ -220,32 +220,34 @@ def _parse_token(text: str) -> dict[str, Any]:
 # --- reading --------------------------------------------------------------------------------------
 
 
-def read_page(call: Call, resource: Resource, media: MediaType, parameters: ListParameters) -> Page:
+def read_page(
+    context: HandlerContext, resource: Resource, media: MediaType, parameters: ListParameters
+) -> Page:
     """Return the objects of a list, or the part of them that the parameters ask for.
 
     Raises BadRequest, Timeout for a revision that is yet to come, Expired for one that is too long
     ago.
     """
     options = ListOptions(parameters.label_selector, parameters.field_selector)
-    cache = call.application.watch_cache if call.application is not None else None
+    cache = context.application.watch_cache if context.application is not None else None
     definitions = cache.definitions_revision if cache is not None and resource.custom else 0
-    namespace = call.info.namespace if resource.namespaced else ""
+    namespace = context.info.namespace if resource.namespaced else ""
     view = View(resource, namespace, "", options, media, TableOptions(), definitions)
-    call.client.choose(view.request, [])  # the selectors, and warnings of the version
+    context.client.choose(view.request, [])  # the selectors, and warnings of the version
     wanted = parse_range(parameters)
     if cache is None or resource.computed_from or resource.key == COMPONENT_STATUSES:
-        records, revision = _stored_records(call, view, wanted)
+        records, revision = _stored_records(context, view, wanted)
     else:
-        records, revision = _cached_records(call, view, cache, wanted)
+        records, revision = _cached_records(context, view, cache, wanted)
 
-    if call.info.name and (
+    if context.info.name and (
         namespace or not resource.namespaced
     ):  # one object, chosen by a field selector
-        records = [record for record in records if record.key.name == call.info.name]
+        records = [record for record in records if record.key.name == context.info.name]
 
     following = _from_start(records, view, wanted.start)
     encodings = cache.encodings if cache is not None else Encodings()
-    chosen, has_more = _select(call, view, encodings, following, wanted.limit)
+    chosen, has_more = _select(context, view, encodings, following, wanted.limit)
     if not has_more:
         return Page(view, chosen, str(revision))
     last = chosen[-1].key
@@ -255,16 +257,16 @@ def read_page(call: Call, resource: Resource, media: MediaType, parameters: List
 
 
 def _cached_records(
-    call: Call, view: View, cache: WatchCache, wanted: ListRange
+    context: HandlerContext, view: View, cache: WatchCache, wanted: ListRange
 ) -> tuple[list[ObjectRecord], int]:
     """Return the objects of a view from the cache, at the revision that is wanted."""
     key, namespace = view.resource.storage_key, view.namespace
     # A list that goes on is a snapshot, which its first chunk has looked at the files for.
     goes_on = bool(wanted.start) and wanted.exact is not None
     current, problems = cache.look_in(
-        call.cluster, key, namespace, 0.0 if goes_on else time.monotonic()
+        context.cluster, key, namespace, 0.0 if goes_on else time.monotonic()
     )
-    current = max(current, call.client.revision()) if goes_on else current
+    current = max(current, context.client.revision()) if goes_on else current
     require_present(max(wanted.exact or 0, wanted.minimum), current)
     if not cache.wait_for(current, CATCH_UP_SECONDS):
         raise errors.ServiceUnavailable("the watch cache is not up to date")
@@ -274,20 +276,23 @@ def _cached_records(
         raise _expired(wanted) from None
 
     if problems:  # files that cannot be objects: these are left out, with a warning
-        listed = call.client.list(view.resource.gvr, namespace=namespace or None).items
+        listed = context.client.list(view.resource.gvr, namespace=namespace or None).items
         places = {(namespace_of(obj), name_of(obj)) for obj in listed}
         records = [record for record in records if record.key[1:] in places]
 
-    now = call.cluster.clock.now().timestamp()
+    now = context.cluster.clock.now().timestamp()
     alive = [record for record in records if record.expires is None or record.is_alive(now)]
     return alive, max(wanted.exact or 0, revision)
 
 
-def _stored_records(call: Call, view: View, wanted: ListRange) -> tuple[list[ObjectRecord], int]:
+def _stored_records(
+    context: HandlerContext, view: View, wanted: ListRange
+) -> tuple[list[ObjectRecord], int]:
     """Return the objects of a view without a cache: there is no revision but the newest one."""
     request = Request("list", view.resource.gvr, view.namespace)
     listed = cast(
-        ObjectList, call.client.do(request._replace(resource=request.resource._replace(version="")))
+        ObjectList,
+        context.client.do(request._replace(resource=request.resource._replace(version=""))),
     )
     revision = int(listed.resource_version)
     require_present(max(wanted.exact or 0, wanted.minimum), revision)
@@ -326,7 +331,11 @@ def _from_start(records: list[ObjectRecord], view: View, start: str) -> list[Obj
 
 
 def _select(
-    call: Call, view: View, encodings: Encodings, records: list[ObjectRecord], limit: int
+    context: HandlerContext,
+    view: View,
+    encodings: Encodings,
+    records: list[ObjectRecord],
+    limit: int,
 ) -> tuple[list[ObjectRecord], bool]:
     """Return the objects that the selectors choose, at most so many, and whether there is something
     after them."""
@@ -336,7 +345,7 @@ def _select(
     for start in range(0, len(records), CHUNK):
         part = records[start : start + CHUNK]
         for index, (record, matches) in enumerate(
-            zip(part, select(call, view, encodings, part), strict=True), start
+            zip(part, select(context, view, encodings, part), strict=True), start
         ):
             if matches:
                 chosen.append(record)

@@ -96,7 +96,7 @@ class StreamResponse(NamedTuple):
     headers: Headers = ()
 
 
-class Call(NamedTuple):
+class HandlerContext(NamedTuple):
     """One request with everything that answers it. It lives in one thread of the backend.
 
     :ivar cluster: the cluster with a client for the request's user, which takes its warnings.
@@ -113,4 +113,4 @@ class Call(NamedTuple):
         return self.cluster.client
 
 
-Handler = Callable[[Call], Response | StreamResponse]
+Handler = Callable[[HandlerContext], Response | StreamResponse]

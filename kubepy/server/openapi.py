@@ -36,7 +36,15 @@ from kubepy.api.scheme import AGGREGATED, BUILT_IN, Resource
 from kubepy.apiserver.client import CRDS
 from kubepy.server import gnostic, negotiation
 from kubepy.server.discovery import served_groups
-from kubepy.server.messages import JSON, TEXT, Call, Handler, Headers, RequestInfo, Response
+from kubepy.server.messages import (
+    JSON,
+    TEXT,
+    Handler,
+    HandlerContext,
+    Headers,
+    RequestInfo,
+    Response,
+)
 from kubepy.server.operations import information, list_type, paths_of, type_name
 
 V3_PROTOBUF = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
@@ -70,20 +78,20 @@ def find_handler(info: RequestInfo) -> Handler | None:
     return None
 
 
-def serve(call: Call) -> Response:
+def serve(context: HandlerContext) -> Response:
     """Answer ``/openapi/v2``, ``/openapi/v3`` and the documents below it, whatever the method."""
-    specification = Specification(call)
-    match call.info.parts:
+    specification = Specification(context)
+    match context.info.parts:
         case ("openapi", "v2"):
-            return _negotiated(call, "v2", specification.tag(""), V2_PROTOBUF, specification.v2)
-        case ("openapi", "v3") if not call.info.path.endswith("/"):
+            return _negotiated(context, "v2", specification.tag(""), V2_PROTOBUF, specification.v2)
+        case ("openapi", "v3") if not context.info.path.endswith("/"):
             return _index(specification)
 
-    path = "/".join(call.info.parts[2:])
+    path = "/".join(context.info.parts[2:])
     if path not in specification.paths():
         return Response(404, b"", "")
     tag = specification.tag(path)
-    wanted = call.request.parameter("hash")
+    wanted = context.request.parameter("hash")
     if wanted and wanted != tag:
         return Response(
             301,
@@ -91,7 +99,9 @@ def serve(call: Call) -> Response:
             headers=(("Location", _url(path, tag)), ("Vary", "Accept"), ("Etag", f'"{tag}"')),
         )
 
-    response = _negotiated(call, path, tag, V3_PROTOBUF, lambda form: specification.v3(path, form))
+    response = _negotiated(
+        context, path, tag, V3_PROTOBUF, lambda form: specification.v3(path, form)
+    )
     if wanted and response.status == 200:
         expires = (datetime.now(UTC) + timedelta(days=365)).strftime("%a, %d %b %Y %H:%M:%S UTC")
         response = response._replace(
@@ -121,27 +131,29 @@ def _url(path: str, tag: str) -> str:
 
 
 def _negotiated(
-    call: Call, name: str, tag: str, protobuf: str, make: Callable[[str], bytes]
+    context: HandlerContext, name: str, tag: str, protobuf: str, make: Callable[[str], bytes]
 ) -> Response:
     """Answer with a document as JSON or protobuf, whichever the client prefers."""
     deprecated = protobuf.replace(
         ".v1.0", "@v1.0"
     )  # the name that older clients use, with which none is answered
-    for clause in negotiation.parse_accept(call.request.header("accept") or "*/*"):
+    for clause in negotiation.parse_accept(context.request.header("accept") or "*/*"):
         for media_type in (JSON, protobuf, deprecated):
             if clause.matches(media_type):
                 form = JSON if media_type == JSON else protobuf
-                if call.request.header("if-none-match") == f'"{tag}"':
-                    return _cached(call, b"", tag, form, (("Vary", "Accept"),))
+                if context.request.header("if-none-match") == f'"{tag}"':
+                    return _cached(context, b"", tag, form, (("Vary", "Accept"),))
                 body = _documents.get((name, tag, form), partial(make, form))
-                return _cached(call, body, tag, form, (("Vary", "Accept"),))
+                return _cached(context, body, tag, form, (("Vary", "Accept"),))
     return Response(406, b"", "", (("Vary", "Accept"),))
 
 
-def _cached(call: Call, body: bytes, tag: str, media_type: str, headers: Headers) -> Response:
+def _cached(
+    context: HandlerContext, body: bytes, tag: str, media_type: str, headers: Headers
+) -> Response:
     """Answer with a body, or with 304 if the client has it."""
     headers = (*headers, ("Etag", f'"{tag}"'))
-    if call.request.header("if-none-match") == f'"{tag}"':
+    if context.request.header("if-none-match") == f'"{tag}"':
         return Response(304, b"", "", headers)
     return Response(200, body, media_type, headers)
 
@@ -182,8 +194,8 @@ _documents = DocumentCache(KEPT_BYTES)
 class Specification:
     """The documents of the resources that there are when it is made."""
 
-    def __init__(self, call: Call) -> None:
-        crds = call.client.list(CRDS).items
+    def __init__(self, context: HandlerContext) -> None:
+        crds = context.client.list(CRDS).items
         custom = sorted(
             (resource for crd in crds for resource in resources_of(crd)),
             key=lambda resource: (resource.group, resource.plural),

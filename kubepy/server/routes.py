@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from kubepy.api import errors
 from kubepy.lazy import lazy_imports
-from kubepy.server.messages import Call, Handler, RequestInfo, Response
+from kubepy.server.messages import Handler, HandlerContext, RequestInfo, Response
 from kubepy.server.requestinfo import find_resource, path_not_found
 
 with lazy_imports():
@@ -40,12 +40,14 @@ def find_handler(info: RequestInfo) -> Handler:
     return found or refuse
 
 
-def refuse(call: Call) -> Response:
+def refuse(context: HandlerContext) -> Response:
     """Refuse a path that is not served, or a method that none has. Raises NotFound,
     MethodNotAllowed."""
-    if call.info.is_resource_request:
-        find_resource(call.cluster.scheme, call.info)
+    if context.info.is_resource_request:
+        find_resource(context.cluster.scheme, context.info)
         raise (
-            errors.no_such_resource() if call.info.verb == "proxy" else errors.method_not_allowed()
+            errors.no_such_resource()
+            if context.info.verb == "proxy"
+            else errors.method_not_allowed()
         )
     raise path_not_found()

@@ -32,7 +32,14 @@ from kubepy.kubelet.logs import (
 from kubepy.quoting import quote
 from kubepy.server import parameters, requestbody
 from kubepy.server.handlers import ServedRequest
-from kubepy.server.messages import Call, Handler, HttpRequest, RequestInfo, Response, StreamResponse
+from kubepy.server.messages import (
+    Handler,
+    HandlerContext,
+    HttpRequest,
+    RequestInfo,
+    Response,
+    StreamResponse,
+)
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Node, Pod
@@ -67,32 +74,32 @@ def find_handler(info: RequestInfo) -> Handler | None:
 # --- bindings and evictions -----------------------------------------------------------------------
 
 
-def _create(call: Call, body_kind: Resource) -> Response:
+def _create(context: HandlerContext, body_kind: Resource) -> Response:
     """Create a Binding or an Eviction; the answer is a Status."""
-    endpoint = ServedRequest.of(call)
-    options = parameters.create_options(call.request)
-    body = requestbody.read_object(call.request, body_kind)
+    endpoint = ServedRequest.of(context)
+    options = parameters.create_options(context.request)
+    body = requestbody.read_object(context.request, body_kind)
     return endpoint.respond(endpoint.do(body.object, options._replace(strict=body.strict)), 201)
 
 
-def bind(call: Call) -> Response:
+def bind(context: HandlerContext) -> Response:
     """Assign a pod to a node."""
-    return _create(call, BINDING)
+    return _create(context, BINDING)
 
 
-def evict(call: Call) -> Response:
+def evict(context: HandlerContext) -> Response:
     """Delete a pod if its PodDisruptionBudget allows it.
 
     Where several budgets cover it, the answer is 201 with a Status that says 500: upstream's
     handler does so.
     """
-    version = "v1beta1" if b"policy/v1beta1" in call.request.body else EVICTION.version
+    version = "v1beta1" if b"policy/v1beta1" in context.request.body else EVICTION.version
     try:
-        return _create(call, EVICTION.at(version))
+        return _create(context, EVICTION.at(version))
     except errors.Status as error:
         if error.reason:
             raise
-        return ServedRequest.of(call).respond(error.as_object(), 201)
+        return ServedRequest.of(context).respond(error.as_object(), 201)
 
 
 # --- logs -----------------------------------------------------------------------------------------
@@ -124,15 +131,15 @@ def _time(request: HttpRequest, name: str) -> datetime | None:
     return parse_time(moment) if moment else ZERO_TIME
 
 
-def log(call: Call) -> Response | StreamResponse:
+def log(context: HandlerContext) -> Response | StreamResponse:
     """Answer with the log of a container, or follow it until the container has ended."""
-    options = log_options(call.request)
-    validate_log_options(call.info.name, options)
-    present = _read_log(call.cluster, call.info, options)
+    options = log_options(context.request)
+    validate_log_options(context.info.name, options)
+    present = _read_log(context.cluster, context.info, options)
     if present is None:
         return Response(204, b"", "")
-    if options.follow and call.application is not None:  # None: ``get --raw``
-        pieces = _follow(call.application, call.info, options, present)
+    if options.follow and context.application is not None:  # None: ``get --raw``
+        pieces = _follow(context.application, context.info, options, present)
         return StreamResponse(200, pieces, "text/plain")
     return Response(200, present.data, "text/plain")
 
@@ -175,24 +182,24 @@ async def _follow(
 # --- what would reach a node ----------------------------------------------------------------------
 
 
-def _refuse_dry_run(call: Call) -> None:
-    if call.request.parameter("dryRun"):
+def _refuse_dry_run(context: HandlerContext) -> None:
+    if context.request.parameter("dryRun"):
         raise errors.BadRequest("dryRun is not supported")
 
 
-def connect(call: Call) -> Response:
+def connect(context: HandlerContext) -> Response:
     """Refuse to connect with a container: exec, attach, port-forward. Always raises Status."""
-    _refuse_dry_run(call)
-    if call.info.subresource == "portforward":
-        _check_ports(call.request)
-    pod = cast("Pod", call.client.get(PODS, call.info.name, namespace=call.info.namespace))
-    if call.info.subresource != "portforward":
-        choose_container(pod, call.request.parameter("container"))
+    _refuse_dry_run(context)
+    if context.info.subresource == "portforward":
+        _check_ports(context.request)
+    pod = cast("Pod", context.client.get(PODS, context.info.name, namespace=context.info.namespace))
+    if context.info.subresource != "portforward":
+        choose_container(pod, context.request.parameter("container"))
     if not (node_name := pod["spec"].get("nodeName")):
-        raise errors.BadRequest(f"pod {call.info.name} does not have a host assigned")
-    if _find(call.cluster, NODES, node_name) is None:
+        raise errors.BadRequest(f"pod {context.info.name} does not have a host assigned")
+    if _find(context.cluster, NODES, node_name) is None:
         raise errors.not_found(PODS, node_name)  # as for logs
-    if "upgrade" not in call.request.header("connection").lower():
+    if "upgrade" not in context.request.header("connection").lower():
         raise errors.BadRequest("Upgrade request required")
     raise errors.Status(f"error dialing backend: {NO_CONTAINERS}")
 
@@ -220,10 +227,10 @@ def split_scheme_name_port(text: str) -> tuple[str, str, str] | None:
     )
 
 
-def proxy(call: Call) -> Response:
+def proxy(context: HandlerContext) -> Response:
     """Refuse to pass a request on to a pod, a Service or a node. Always raises Status."""
-    _refuse_dry_run(call)
-    info, client = call.info, call.client
+    _refuse_dry_run(context)
+    info, client = context.info, context.client
     target = split_scheme_name_port(info.name)
     if target is None:
         raise errors.BadRequest(
@@ -232,7 +239,7 @@ def proxy(call: Call) -> Response:
 
     _, name, port = target
     if info.resource == SERVICES:
-        _check_endpoints(call, name, port)
+        _check_endpoints(context, name, port)
     else:
         obj = client.get(info.resource, name, namespace=info.namespace)
         if info.resource == PODS and not _is_global_unicast(
@@ -251,10 +258,10 @@ def _is_global_unicast(address: str) -> bool:
     return not (ip.is_unspecified or ip.is_loopback or ip.is_multicast or ip.is_link_local)
 
 
-def _check_endpoints(call: Call, name: str, port: str) -> None:
+def _check_endpoints(context: HandlerContext, name: str, port: str) -> None:
     """Check that a Service has an endpoint with this port, which a number stands for too. Raises
     NotFound, ServiceUnavailable."""
-    client, namespace = call.client, call.info.namespace
+    client, namespace = context.client, context.info.namespace
     if port.isdecimal():
         service = client.get(SERVICES, name, namespace=namespace)
         ports = (service.get("spec") or {}).get("ports") or ()
@@ -267,7 +274,7 @@ def _check_endpoints(call: Call, name: str, port: str) -> None:
             )
         port = named
 
-    endpoints = _find(call.cluster, "endpoints", name, namespace)
+    endpoints = _find(context.cluster, "endpoints", name, namespace)
     if endpoints is None:
         raise errors.not_found(SERVICES, name)  # as for logs
     subsets: list[Object] = endpoints.get("subsets") or []
@@ -277,7 +284,7 @@ def _check_endpoints(call: Call, name: str, port: str) -> None:
         for subset in subsets
     ):
         raise errors.ServiceUnavailable(
-            f"no endpoints available for service {quote(call.info.name if subsets else name)}"
+            f"no endpoints available for service {quote(context.info.name if subsets else name)}"
         )
 
 

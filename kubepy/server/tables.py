@@ -20,7 +20,7 @@ from kubepy.api.types import go_order, type_of
 from kubepy.apiserver import kinds, printers
 from kubepy.apiserver.printers import Cell, Column
 from kubepy.apiserver.requests.decoding import internal_package
-from kubepy.server.messages import Call, HttpRequest
+from kubepy.server.messages import HandlerContext, HttpRequest
 from kubepy.server.negotiation import PARTIAL, PARTIAL_LIST, TABLE, GroupVersionKind, shown
 
 _ENDED = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
@@ -83,9 +83,9 @@ def list_meta(result: ListResult) -> Object:
     return meta
 
 
-def partial_list(call: Call, result: ListResult, target: GroupVersionKind) -> Object:
+def partial_list(context: HandlerContext, result: ListResult, target: GroupVersionKind) -> Object:
     """Return the PartialObjectMetadataList of a list."""
-    items = [partial_metadata(call, obj, target) for obj in result.items]
+    items = [partial_metadata(context, obj, target) for obj in result.items]
     return {
         "kind": PARTIAL_LIST,
         "apiVersion": target.api_version,
@@ -95,7 +95,7 @@ def partial_list(call: Call, result: ListResult, target: GroupVersionKind) -> Ob
 
 
 def table_object(
-    call: Call,
+    context: HandlerContext,
     resource: Resource,
     result: ListResult | Object,
     target: GroupVersionKind,
@@ -104,9 +104,9 @@ def table_object(
     """Return the ``metav1.Table`` of a list, or of one object."""
     objects: list[Object] = result.items if isinstance(result, ListResult) else [result]
     subresource = "scale" if objects and objects[0].get("kind") == "Scale" else ""
-    table = kinds.table(resource, objects, call.cluster.clock.now(), subresource)
+    table = kinds.table(resource, objects, context.cluster.clock.now(), subresource)
     rows = [
-        _row(resource, cells, obj) | {"object": _row_object(call, obj, target, options)}
+        _row(resource, cells, obj) | {"object": _row_object(context, obj, target, options)}
         for cells, obj in zip(table.rows, objects, strict=True)
     ]
     if isinstance(result, ListResult):
@@ -198,41 +198,41 @@ def column_definitions(
 
 
 def _row_object(
-    call: Call, obj: Object, target: GroupVersionKind, options: TableOptions
+    context: HandlerContext, obj: Object, target: GroupVersionKind, options: TableOptions
 ) -> Object | None:
     if options.include_object == "None":
         return None
     if options.include_object == "Object":
-        return shown(call.client, obj)
-    return partial_metadata(call, obj, target)
+        return shown(context.client, obj)
+    return partial_metadata(context, obj, target)
 
 
-def partial_metadata(call: Call, obj: Object, target: GroupVersionKind) -> Object:
+def partial_metadata(context: HandlerContext, obj: Object, target: GroupVersionKind) -> Object:
     """Return the PartialObjectMetadata of a stored object, with its managedFields."""
     if type_of(obj) is None:  # the managedFields have another order then
-        return partial_object(shown(call.client, obj), target)
-    return partial_object(call.client.with_managed_fields(obj), target)
+        return partial_object(shown(context.client, obj), target)
+    return partial_object(context.client.with_managed_fields(obj), target)
 
 
 def transform(
-    call: Call, resource: Resource, obj: Object | ListResult, target: GroupVersionKind
+    context: HandlerContext, resource: Resource, obj: Object | ListResult, target: GroupVersionKind
 ) -> Object:
     """Return an object or a list as the client wants it. Raises NotAcceptable for a list where one
     object was asked for, and the other way round."""
     kind = f"*{package_of(resource)}.{resource.kind}"
     if target.kind == TABLE:
-        return table_object(call, resource, obj, target, table_options(call.request))
+        return table_object(context, resource, obj, target, table_options(context.request))
     if isinstance(obj, ListResult):
         if target.kind == PARTIAL:
             raise errors.NotAcceptable(
                 f"you requested {PARTIAL}, but the requested object is a list ({kind}List)"
             )
-        return partial_list(call, obj, target)
+        return partial_list(context, obj, target)
     if target.kind == PARTIAL_LIST:
         raise errors.NotAcceptable(
             f"you requested {PARTIAL_LIST}, but the requested object is not a list ({kind})"
         )
-    return partial_metadata(call, obj, target)
+    return partial_metadata(context, obj, target)
 
 
 def package_of(resource: Resource) -> str:

@@ -39,7 +39,14 @@ from kubepy.server.encodings import (
 )
 from kubepy.server.handlers import ServedRequest
 from kubepy.server.lists import CATCH_UP_SECONDS, parse_revision, require_present
-from kubepy.server.messages import JSON, YAML, Call, HttpRequest, RequestInfo, StreamResponse
+from kubepy.server.messages import (
+    JSON,
+    YAML,
+    HandlerContext,
+    HttpRequest,
+    RequestInfo,
+    StreamResponse,
+)
 from kubepy.server.negotiation import STREAMED
 from kubepy.server.parameters import ListParameters, list_parameters
 from kubepy.server.watchcache import UNKNOWN, CachedEvent, Encodings, Touched
@@ -90,16 +97,16 @@ async def watch(
 
     def begin(cluster: LocalCluster) -> WatchStart:
         served = cluster.for_requests_of(user, lambda text: warnings.update({text: None}))
-        return _begin(Call(request, info, served, application), asked, warnings)
+        return _begin(HandlerContext(request, info, served, application), asked, warnings)
 
-    def new_call(cluster: LocalCluster) -> Call:
-        return Call(request, info, cluster.for_requests_of(user, drop), application)
+    def new_context(cluster: LocalCluster) -> HandlerContext:
+        return HandlerContext(request, info, cluster.for_requests_of(user, drop), application)
 
     start = await application.read(begin)
     view = start.view
     watches = Watches.of(application)
     await watches.require_revision(0)
-    channel = Channel(watches, view, new_call)
+    channel = Channel(watches, view, new_context)
     seconds = float(start.parameters.timeout_seconds or 0) or MIN_REQUEST_SECONDS * (
         1 + random.random()
     )
@@ -110,19 +117,19 @@ async def watch(
     return StreamResponse(200, pieces, content_type, start.headers)
 
 
-def _begin(call: Call, asked: float, warnings: dict[str, None]) -> WatchStart:
+def _begin(context: HandlerContext, asked: float, warnings: dict[str, None]) -> WatchStart:
     """Find out what a watch is about. Raises Status.
 
-    :param warnings: those of the call, in which more may come.
+    :param warnings: those of the context, in which more may come.
     """
-    served = ServedRequest.of(call)
-    resource, media, info = served.resource, served.media, call.info
+    served = ServedRequest.of(context)
+    resource, media, info = served.resource, served.media, context.info
     if media.media_type == YAML:
         raise errors.NotAcceptable(
             f"only the following media types are accepted: {', '.join(STREAMED)}"
         )
 
-    parameters = list_parameters(call.request, info)
+    parameters = list_parameters(context.request, info)
     options = ListOptions(parameters.label_selector, parameters.field_selector)
     namespace = info.namespace if resource.namespaced else ""
     if "watch" not in resource.verbs:
@@ -132,9 +139,9 @@ def _begin(call: Call, asked: float, warnings: dict[str, None]) -> WatchStart:
         (term.value for term in terms if term.field == "metadata.name" and not term.negated), ""
     )
     table = (
-        tables.table_options(call.request) if media.target is not None else tables.TableOptions()
+        tables.table_options(context.request) if media.target is not None else tables.TableOptions()
     )
-    cache = call.application.watch_cache
+    cache = context.application.watch_cache
     definitions = cache.definitions_revision if resource.custom else 0
     view = View(
         resource,
@@ -145,13 +152,13 @@ def _begin(call: Call, asked: float, warnings: dict[str, None]) -> WatchStart:
         table,
         definitions,
     )
-    call.client.choose(view.request, [])  # the selectors, and warnings of the version
+    context.client.choose(view.request, [])  # the selectors, and warnings of the version
     revision = parse_revision(parameters.resource_version)
     initial = parameters.send_initial_events
     if initial is None:
         initial = parameters.resource_version in ("", "0")
     if parameters.resource_version == "":
-        revision, _ = cache.look_in(call.cluster, resource.storage_key, namespace, asked)
+        revision, _ = cache.look_in(context.cluster, resource.storage_key, namespace, asked)
     return WatchStart(view, parameters, initial, revision, _warning_headers(warnings))
 
 
@@ -220,7 +227,8 @@ class Watches:
 class Channel:
     """The changes of the objects of one view, encoded, for all that watch it.
 
-    :param new_call: makes a call for the thread in which events are encoded, without warnings.
+    :param new_context: makes a context for the thread in which events are encoded; it drops
+        warnings.
 
     :ivar position: the revision up to which the frames are complete.
     :ivar floor: the revision after which they begin.
@@ -229,7 +237,7 @@ class Channel:
     """
 
     def __init__(
-        self, watches: Watches, view: View, new_call: Callable[[LocalCluster], Call]
+        self, watches: Watches, view: View, new_context: Callable[[LocalCluster], HandlerContext]
     ) -> None:
         self.view = view
         self.watchers = 0
@@ -237,7 +245,7 @@ class Channel:
         self.error: errors.Status | None = None
         self.columns: bytes | None = None
         self._watches = watches
-        self._new_call = new_call
+        self._new_context = new_context
         self.floor = self.position = watches.cache.revision
         self._frames: list[Frame] = []
         self._size = 0
@@ -273,22 +281,22 @@ class Channel:
 
     # --- encoding
 
-    async def run(self, function: Callable[[Call], T]) -> T:
+    async def run(self, function: Callable[[HandlerContext], T]) -> T:
         """Run a function in a thread of the backend."""
-        return await self._watches.read(lambda cluster: function(self._new_call(cluster)))
+        return await self._watches.read(lambda cluster: function(self._new_context(cluster)))
 
     async def encode_records(self, records: Sequence[ObjectRecord]) -> bytes:
         """Return objects as additions. Raises Status."""
         view, encodings = self.view, self._watches.cache.encodings
 
-        def run(call: Call) -> bytes:
-            now = call.cluster.clock.now().timestamp()
+        def run(context: HandlerContext) -> bytes:
+            now = context.cluster.clock.now().timestamp()
             alive = [record for record in records if record.is_alive(now)]
-            matches = select(call, view, encodings, alive)
+            matches = select(context, view, encodings, alive)
             chosen = [record for record, is_chosen in zip(alive, matches, strict=True) if is_chosen]
             return b"".join(
                 frame(view, ADDED, encoding)
-                for encoding in encode_records(call, view, encodings, chosen)
+                for encoding in encode_records(context, view, encodings, chosen)
             )
 
         return await self.run(run)
@@ -299,7 +307,7 @@ class Channel:
         if not events:
             return []
         return await self.run(
-            lambda call: encode_events(call, self.view, self._watches.cache.encodings, events)
+            lambda context: encode_events(context, self.view, self._watches.cache.encodings, events)
         )
 
     def wake(self) -> None:
@@ -392,7 +400,7 @@ class Channel:
     async def with_columns(self, piece: bytes) -> bytes:
         """Return the first piece of a watcher with the definitions of the columns of its tables."""
         if self.columns is None:
-            self.columns = await self.run(lambda call: encode_columns(call, self.view))
+            self.columns = await self.run(lambda context: encode_columns(context, self.view))
         return piece.replace(b'"columnDefinitions":null', b'"columnDefinitions":' + self.columns, 1)
 
     def check_definition(self) -> None:
@@ -400,9 +408,9 @@ class Channel:
         resource = self.view.resource
 
         async def check() -> None:
-            def find(call: Call) -> object:
-                call.client.forget_custom_kinds()
-                current = call.cluster.scheme.get(resource.key)
+            def find(context: HandlerContext) -> object:
+                context.client.forget_custom_kinds()
+                current = context.cluster.scheme.get(resource.key)
                 return current.at(resource.version) if current is not None else None
 
             if await self.run(find) != resource:
@@ -478,7 +486,7 @@ class Watcher:
         """Yield the initial events, where they are wanted. Raises Status."""
         start, cache = self._start, self._watches.cache
         if start.initial or start.parameters.resource_version == "":
-            current = await self._channel.run(lambda call: call.cluster.store.revision)
+            current = await self._channel.run(lambda context: context.cluster.store.revision)
             require_present(start.revision, current)
             await self._watches.require_revision(start.revision)
 
@@ -539,7 +547,7 @@ class Watcher:
 
 
 def encode_events(
-    call: Call, view: View, encodings: Encodings, events: list[CachedEvent]
+    context: HandlerContext, view: View, encodings: Encodings, events: list[CachedEvent]
 ) -> list[Frame]:
     """Return the frames of events: an object that begins to be chosen is added, one that ceases to
     be is deleted.
@@ -548,8 +556,8 @@ def encode_events(
     """
     olds = [event.old for event in events if event.old is not None and event.old is not UNKNOWN]
     news = [event.new for event in events if event.new is not None]
-    was_chosen = dict(zip(map(id, olds), select(call, view, encodings, olds), strict=True))
-    is_chosen = dict(zip(map(id, news), select(call, view, encodings, news), strict=True))
+    was_chosen = dict(zip(map(id, olds), select(context, view, encodings, olds), strict=True))
+    is_chosen = dict(zip(map(id, news), select(context, view, encodings, news), strict=True))
     selects_changing_fields = bool(view.options.label_selector) or view.selects_by_content
     types: list[tuple[CachedEvent, str]] = []
     for event in events:
@@ -565,12 +573,12 @@ def encode_events(
             types.append((event, DELETED))
 
     present = [event.new for event, type_ in types if type_ != DELETED and event.new is not None]
-    encoded = iter(encode_records(call, view, encodings, present))
+    encoded = iter(encode_records(context, view, encodings, present))
     frames = []
     for event, type_ in types:
         if type_ == DELETED:
             assert event.old is not None
-            encoding = encode_deleted(call, view, event.old, event.revision)
+            encoding = encode_deleted(context, view, event.old, event.revision)
         else:
             encoding = next(encoded)
         frames.append((event.revision, frame(view, type_, encoding)))

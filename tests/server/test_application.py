@@ -15,7 +15,7 @@ from kubepy.api import errors
 from kubepy.controlplane.open import make_cluster, open_cluster
 from kubepy.server import routes
 from kubepy.server.backend import Backend
-from kubepy.server.messages import Call, Response
+from kubepy.server.messages import HandlerContext, Response
 from kubepy.storage.errors import RemovedIndexError
 from tests.server.conftest import Api, scope_of
 
@@ -78,7 +78,7 @@ def test_client_that_vanishes_in_mid_body_changes_nothing(api: Api) -> None:
 
 
 def test_defect_is_a_500_and_a_line_in_the_log(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(call: Call) -> Response:
+    def fail(context: HandlerContext) -> Response:
         raise LookupError("nothing")
 
     with monkeypatch.context() as patched:
@@ -93,9 +93,9 @@ def test_defect_is_a_500_and_a_line_in_the_log(api: Api, monkeypatch: pytest.Mon
 
 
 def test_warnings_of_a_request_are_headers(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    def warn(call: Call) -> Response:
+    def warn(context: HandlerContext) -> Response:
         for text in ('say "a\\b"', "twice", "twice", ""):
-            call.client.warn(text)
+            context.client.warn(text)
         return Response(200, b"{}")
 
     monkeypatch.setattr(routes, "find_handler", lambda info: warn)
@@ -106,7 +106,7 @@ def test_large_answer_is_compressed_for_who_accepts_it(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     body = b"x" * (128 * 1024 + 1)
-    monkeypatch.setattr(routes, "find_handler", lambda info: lambda call: Response(200, body))
+    monkeypatch.setattr(routes, "find_handler", lambda info: lambda context: Response(200, body))
     answer = api.get(NAMESPACES, {"Accept-Encoding": "deflate, gzip"})
     assert (answer.headers["content-encoding"], answer.headers["vary"]) == (
         "gzip",
@@ -131,7 +131,7 @@ def test_request_that_takes_too_long_is_a_timeout(
     monkeypatch.setattr(
         routes,
         "find_handler",
-        lambda info: lambda call: Response(200, str(release.wait(20)).encode()),
+        lambda info: lambda context: Response(200, str(release.wait(20)).encode()),
     )
     answer = api.get(f"{NAMESPACES}?timeout=1ms")
     release.set()
@@ -182,7 +182,7 @@ def test_write_whose_index_is_removed_meanwhile_is_made_again(
 ) -> None:
     failures = [RemovedIndexError("removed")]
 
-    def answer(call: Call) -> Response:
+    def answer(context: HandlerContext) -> Response:
         if failures:
             raise failures.pop()
         return Response(200, b"{}")
@@ -193,8 +193,8 @@ def test_write_whose_index_is_removed_meanwhile_is_made_again(
 
 
 def test_error_has_the_warnings_of_its_request(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(call: Call) -> Response:
-        call.client.warn("soon gone")
+    def fail(context: HandlerContext) -> Response:
+        context.client.warn("soon gone")
         raise errors.BadRequest("no")
 
     monkeypatch.setattr(routes, "find_handler", lambda info: fail)

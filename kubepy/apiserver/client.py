@@ -187,10 +187,9 @@ class Batch:
         self.events.clear()
         self._drained.clear()
         return [
-            part._replace(
-                events=[
-                    change for event in part.events for change in watch.split_replacement(event)
-                ]
+            ObservedEvents(
+                [change for event in part.events for change in watch.split_replacement(event)],
+                part.is_own,
             )
             for part in parts
             if part.events
@@ -778,10 +777,14 @@ class Client:
 
     def _in_context(self, request: Request) -> Request:
         """Return a request with its context, which is that of this client if it has none."""
+        context = self._context_of(request)
+        return request if context is request.context else request._replace(context=context)
+
+    def _context_of(self, request: Request) -> RequestContext:
         batch, context = self._batch, request.context or self._context
         if batch is not None and context.answers is None and batch.answers is not None:
-            context = context._replace(answers=batch.answers)
-        return request if context is request.context else request._replace(context=context)
+            return context._replace(answers=batch.answers)
+        return context
 
     def _write(self, request: Request, carry_out: Callable[[RequestScope], T]) -> T:
         """Carry out a request in a transaction, after the webhooks that it meets have answered;
@@ -879,7 +882,7 @@ class Client:
             self._notice_definitions(batch.events, first)
             return scope, result
 
-        scope, result = self._answered(batch, self._in_context(request).require_context(), run)
+        scope, result = self._answered(batch, self._context_of(request), run)
         return self._result(scope, result)
 
     def _answered(

@@ -38,6 +38,8 @@ UID, OWNER, ORPHAN, NODE = "uid", "owner", "orphan", "node"
 LOOKUPS_TO_COUNT_AT = 16  # counting costs as much as some lookups
 # notes of what is not there, and of what was asked for, beside twice as many as there are objects
 OVERGROWN = 10_000
+# objects whose former state is held as well, until the changes are taken in
+MOST_WAITING = 2_000
 
 NO_TABLES: Mapping[str, ObjectTable] = {}
 RecordChange = tuple[ObjectRecord, ObjectRecord | None]  # a record, and the one before it
@@ -274,7 +276,9 @@ class Informers:
         # both. An index that was asked for something is told of every object that comes to _state,
         # changes there or leaves.
         # _state is _taken with the changes that are _waiting: each record with the one in _taken.
+        # _asked are records of _taken that were asked for.
         self._taken = State({}, indexes=_known_by())
+        self._asked: dict[tuple[str, str, str], ObjectRecord | None] = {}
         self._waiting: dict[tuple[str, str, str], RecordChange] = {}
         self._absent: set[Key] = set()
         self._indexes: defaultdict[str, list[Index[Any, Any]]] = defaultdict(list)
@@ -306,11 +310,19 @@ class Informers:
         """All objects that are known. Changes are taken in together, where something else than a
         single object is asked for: an object mostly changes several times meanwhile."""
         if self._waiting:
-            changes = list(self._waiting.values())
-            self._waiting.clear()
-            revision = max(record.revision for record, _ in changes)
-            self._taken = self._taken.with_records(changes, max(revision, self._taken.revision))
+            self._take_in()
         return self._taken
+
+    def _take_in(self) -> None:
+        changes = list(self._waiting.values())
+        self._waiting.clear()
+        newest = max(record.revision for record, _ in changes)
+        revision = max(newest, self._taken.revision)
+        self._rest_on(self._taken.with_records(changes, revision))
+
+    def _rest_on(self, state: State) -> None:
+        self._taken = state
+        self._asked.clear()
 
     def _record(self, key: tuple[str, str, str]) -> ObjectRecord | None:
         """Return a known object, None where it is not there or not known."""
@@ -318,9 +330,13 @@ class Informers:
         if change is not None:
             record, _ = change
             return record if record.is_there else None
+        if key in self._asked:
+            return self._asked[key]
         resource, namespace, name = key
         table = self._taken.tables.get(resource, NO_TABLES).get(namespace)
-        return table.get(name) if table is not None else None
+        known = table.get(name) if table is not None else None
+        self._asked[key] = known
+        return known
 
     def list(self, resource: str, namespace: str | None = None) -> Objects:
         """Return objects in key order (namespace, name)."""
@@ -464,6 +480,8 @@ class Informers:
             self._counts[key.resource] += (new is not None) - (before is not None)
         for index in self._indexes[key.resource]:
             index.observe(key, new)
+        if len(self._waiting) >= MOST_WAITING:
+            self._take_in()
 
     def is_overgrown(self) -> bool:
         """Return whether so many objects have come and gone that what is still known of them
@@ -474,7 +492,7 @@ class Informers:
     def clear(self) -> None:
         """Forget everything, before it is all read again."""
         self.listings += 1
-        self._taken = State({}, indexes=_known_by())
+        self._rest_on(State({}, indexes=_known_by()))
         self._waiting.clear()
         self._absent.clear()
         self._counts.clear()
@@ -645,7 +663,7 @@ class Informers:
         if not unknown:
             return
         records = [(_new_record(key, obj), None) for key, obj in unknown]
-        self._taken = self._state.with_records(records, self._taken.revision)
+        self._rest_on(self._state.with_records(records, self._taken.revision))
         for key, obj in unknown:
             for index in self._indexes[key.resource]:
                 if not index.holds(key):  # what was computed from parts of it stays, at its place

@@ -35,13 +35,15 @@ class FieldIndex(NamedTuple):
     resources: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
 
+    def includes(self, resource: str) -> bool:
+        """Return whether objects of a resource may be found by it."""
+        if self.resources:
+            return resource in self.resources
+        return resource not in self.others
+
     def values_of(self, key: Key, obj: Object) -> Sequence[str]:
         """Return the values by which an object is found under its key."""
-        if self.resources:
-            is_included = key.resource in self.resources
-        else:
-            is_included = key.resource not in self.others
-        return self.values(obj) if is_included else ABSENT
+        return self.values(obj) if self.includes(key.resource) else ABSENT
 
 
 NewIndexes = Callable[[], Sequence[FieldIndex]]
@@ -59,12 +61,11 @@ class AtPath:
         """Return the value at the path, None where there is none."""
         value: Any = obj
         for step in self._steps:
-            if isinstance(step, str):
-                value = value.get(step) if isinstance(value, dict) else None
+            if isinstance(value, dict):
+                value = value.get(step)
+            elif isinstance(value, list) and isinstance(step, int):
+                value = value[step] if len(value) > step else None
             else:
-                is_there = isinstance(value, list) and len(value) > step
-                value = value[step] if is_there else None
-            if value is None:
                 return None
         return value
 
@@ -115,11 +116,11 @@ def _mentions(value: Any, field: str) -> bool:
     return isinstance(value, list) and any(_mentions(item, field) for item in value)
 
 
-def index_values(indexes: Iterable[FieldIndex], key: Key, obj: Object) -> Values:
-    """Return the entries of an object."""
+def index_values(indexes: Iterable[FieldIndex], obj: Object) -> Values:
+    """Return the entries of an object in indexes that include its resource."""
     values: list[tuple[str, str]] = []
     for index in indexes:
-        for value in index.values_of(key, obj):
+        for value in index.values(obj):
             values.append((index.name, value))
     return tuple(values)
 

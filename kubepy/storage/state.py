@@ -454,10 +454,15 @@ class State(NamedTuple):
         """Return the entries after changes: each record with the one before it. ``objects``: those
         that are decoded already."""
         edits: list[tuple[tuple[str, ...], Key | None]] = []
+        by_resource: dict[str, list[FieldIndex]] = {}
         for record, before in changes:
             key = record.key
             if record.is_there:
-                record.values = index_values(self.indexes, key, objects.get(key) or record.object)
+                indexes = by_resource.get(key.resource)
+                if indexes is None:
+                    indexes = [index for index in self.indexes if index.includes(key.resource)]
+                    by_resource[key.resource] = indexes
+                record.values = index_values(indexes, objects.get(key) or record.object)
             old = before.values if before is not None else ()
             if old != record.values:
                 edits += [((*value, *key), None) for value in old if value not in record.values]

@@ -135,7 +135,8 @@ def assert_links_of_state_hold(state: State) -> None:
     ]
     expected: dict[tuple[str, str], set[Key]] = {}
     for place, obj in objects:
-        for value in index_values(object_indexes(), place, obj):
+        indexes = [index for index in object_indexes() if index.includes(place.resource)]
+        for value in index_values(indexes, obj):
             expected.setdefault(value, set()).add(place)
     assert expected
     for link in object_indexes():

@@ -1132,6 +1132,8 @@ class Client:
                 yield batch
             finally:
                 self._session.batch = None
+                # It holds the batch: what was written would stay until the next garbage collection.
+                batch.suspend = nullcontext
             last = batch.transaction
 
         batch.committed()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gc
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -157,3 +159,16 @@ def test_ids_repeat_with_seed_and_go_on_in_next_process(tmp_path: Path) -> None:
     together, apart = uids("a", 1), uids("b", 4)
     assert together == apart
     assert len(set(together)) == 4
+
+
+def test_batch_that_ended_leaves_nothing_to_garbage_collection(client: Client) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        with client.batch() as batch:
+            client.create(CM, config_map("a"), namespace="default")
+            transaction = weakref.ref(batch.transaction)
+        del batch
+        assert transaction() is None
+    finally:
+        gc.enable()

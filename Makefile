@@ -40,12 +40,13 @@ clients: $(VENV)/.installed
 torture: $(VENV)/.installed
 	$(BIN)/python -m tests.torture
 
-# The tests of the store in etcd, with those that take long, and all recorded cases with their state in etcd; Debian's
-# etcd is installed if there is none
+# The tests of the store in etcd, with those that take long, all recorded cases with their state in etcd, and five minutes
+# of random histories; Debian's etcd is installed if there is none
 ETCD ?= etcd
 ETCD_TESTS := tests/storage/etcd tests/storage/test_contract.py tests/conformance
 test-etcd: $(VENV)/.installed etcd
 	ETCD=$(ETCD) LONG_ETCD_TESTS=1 $(PYTEST) $(ETCD_TESTS) -k etcd
+	ETCD=$(ETCD) $(BIN)/python -m tests.torture etcd --minutes 5
 
 etcd:
 	command -v $(ETCD) > /dev/null || { apt-get update && RUNLEVEL=1 apt-get install -y --no-install-recommends etcd-server; }

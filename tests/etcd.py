@@ -23,9 +23,12 @@ import pytest
 from kubepy.storage.etcd.address import parse_address
 from kubepy.storage.etcd.client import EtcdClient
 from kubepy.storage.etcd.errors import EtcdError, UnreachableError
+from kubepy.storage.etcd.maintenance import ServerStatus
+from kubepy.storage.etcd.wire import number_field
 
 START_TIMEOUT = 30.0
 _STOP_TIMEOUT = 10.0
+_MOVE_LEADER = "/etcdserverpb.Maintenance/MoveLeader"
 
 _prefixes = count(1)
 
@@ -249,24 +252,42 @@ class EtcdCluster:
         return EtcdClient(parse_address(self.address(), {}), timeout)
 
     def leader(self) -> EtcdServer:
-        """Return the member that leads."""
-        for member in self.members:
-            client = member.client()
-            try:
-                status = client.status()
-            except EtcdError:
-                continue
-            finally:
-                client.close()
-            if status.leader == status.member:
-                return member
+        """Wait until a member leads, and return it."""
+        end = time.monotonic() + START_TIMEOUT
+        while time.monotonic() < end:
+            for member in self.members:
+                status = _status(member)
+                if status is not None and status.leader == status.member:
+                    return member
+            time.sleep(0.05)
         raise AssertionError("no member leads")
 
-    def __enter__(self) -> EtcdCluster:
+    def move_leader(self) -> None:
+        """Let the leader hand over to another member."""
+        leader = self.leader()
+        others = (_status(member) for member in self.members if member is not leader)
+        target = next(status.member for status in others if status is not None)
+        client = leader.client()
+        try:
+            request = number_field(1, target)
+            client._session.ask(_MOVE_LEADER, request, bytes, is_read=False)
+        finally:
+            client.close()
+
+    def restart(self) -> None:
+        """Kill all members, and start them again."""
+        for member in self.members:
+            member.kill()
+        self.start()
+
+    def start(self) -> None:
         for member in self.members:
             member.start(wait=False)
         for member in self.members:
             member.wait()
+
+    def __enter__(self) -> EtcdCluster:
+        self.start()
         return self
 
     def __exit__(
@@ -277,6 +298,17 @@ class EtcdCluster:
     ) -> None:
         for member in self.members:
             member.kill()
+
+
+def _status(member: EtcdServer) -> ServerStatus | None:
+    """Return what a member says of itself; None where it does not answer."""
+    client = member.client(1.0)
+    try:
+        return client.status()
+    except EtcdError:
+        return None
+    finally:
+        client.close()
 
 
 def fresh_prefix() -> str:

@@ -9,6 +9,7 @@ linear    eight writers and readers over a few objects, their histories checked 
 served    clients and watchers of ``kubepy serve`` while it is killed, and files change under it
 histories random histories of writes beside a manager that restarts and fails
 pairs     two writes that follow each other at once, beside controllers in another process
+etcd      the same histories over etcd, with watchers, while processes or etcd are killed
 
 Every section names its points, so that each can be repeated alone; a loss is printed with the
 command that repeats it.

@@ -14,7 +14,20 @@ import os
 import sys
 import time
 
-from . import damage, edits, histories, kill, linear, pairs, power, restart, served
+from tests.etcd import program
+
+from . import (
+    damage,
+    edits,
+    etcd_histories,
+    histories,
+    kill,
+    linear,
+    pairs,
+    power,
+    restart,
+    served,
+)
 from .runner import Options, Report, Section, repeat, run_section, tell
 
 SECTIONS: dict[str, Section] = {
@@ -29,6 +42,7 @@ SECTIONS: dict[str, Section] = {
         served.SECTION,
         histories.SECTION,
         pairs.SECTION,
+        etcd_histories.SECTION,
     )
 }
 MINUTES = 28.0
@@ -77,6 +91,7 @@ SAMPLE: dict[str, tuple[int, tuple[str, ...]]] = {
     "served": (5, ()),
     "histories": (16, ()),
     "pairs": (6, ()),
+    "etcd": (2, ("restarted", "members")),
 }
 
 
@@ -84,6 +99,11 @@ def main() -> int:
     os.environ["KUBEPY_TRUST"] = "1"  # folders are copied with their index, which no user does
     options = _arguments()
     chosen = [SECTIONS[name] for name in options.sections or SECTIONS]
+    if etcd_histories.SECTION in chosen and program() is None:
+        print("there is no etcd here, and so no section etcd: `make etcd` installs it")
+        chosen.remove(etcd_histories.SECTION)
+    if not chosen:
+        return 1
     print(f"seed {options.seed}, {options.jobs} processes", flush=True)
     if options.point:
         reports = [

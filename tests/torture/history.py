@@ -14,6 +14,7 @@ from typing import NamedTuple
 NEVER = 1 << 62  # the end of an operation that was never heard of again
 CREATE, UPDATE, DELETE, GET = "create", "update", "delete", "get"
 OK, EXISTS, MISSING, CONFLICT, UNKNOWN = "ok", "exists", "missing", "conflict", "unknown"
+OVERTAKEN = "overtaken"  # somebody else has written, or removed, the object meanwhile
 
 
 class State(NamedTuple):
@@ -110,6 +111,9 @@ def after_operation(operation: Operation, state: State | None) -> Iterator[State
             yield None
     elif operation.result == CONFLICT:
         if state is not None and state.revision != operation.expected:
+            yield state
+    elif operation.result == OVERTAKEN:
+        if operation.expected == 0 or state is None or state.revision != operation.expected:
             yield state
     elif operation.kind == CREATE:
         if state is None:

@@ -13,13 +13,13 @@ import os
 import random
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kubepy.storage import ConflictError, ExistsError, MissingError
-from kubepy.storage.folder.store import FolderStore
-from kubepy.storage.store import Transaction
+from kubepy.storage.store import Store, Transaction
 
 from .history import (
     CONFLICT,
@@ -49,22 +49,25 @@ KEYS = ("a", "b", "c", "d")
 COUNTER = "counter"
 KILLS = 3
 ROUNDS = 200
-CHOICES = (CREATE, UPDATE, UPDATE, DELETE, GET, GET, "list", "count")
+LIST, COUNT = "list", "count"
+CHOICES = (CREATE, UPDATE, UPDATE, DELETE, GET, GET, LIST, COUNT)
 
 
-class _Process:
+class Worker:
     """One of the eight processes: runs its operations and notes them in a file of its own."""
 
-    def __init__(self, folder: Path, notes: Path, seed: str) -> None:
-        self._folder = folder
+    operations = OPERATIONS
+
+    def __init__(self, open_state: Callable[[], Store], notes: Path, seed: str) -> None:
+        self._open = open_state
         self._chance = random.Random(seed)
         self._notes = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self._name = notes.name
         self._known: dict[str, int] = {}  # the revisions that it has seen last
-        self._store: FolderStore | None = None
+        self._store: Store | None = None
 
     def run(self) -> None:
-        for number in range(OPERATIONS):
+        for number in range(self.operations):
             kind = self._chance.choice(CHOICES)
             name = self._chance.choice(KEYS)
             value = f"{self._name}.{number}"
@@ -79,7 +82,7 @@ class _Process:
                 }
             )
             result = self._do(kind, name, value, expected)
-            self._note({**result, "end": time.monotonic_ns()})
+            self._note({"end": time.monotonic_ns(), **result})
 
     def _note(self, words: dict[str, Any]) -> None:
         os.write(self._notes, json.dumps(words).encode() + b"\n")
@@ -88,10 +91,10 @@ class _Process:
         if (
             self._store is None or self._chance.random() < 0.3
         ):  # a new command, or a long-running one
-            self._store = open_store(self._folder)
+            self._store = self._open()
         if kind == GET:
             return {"result": OK, "state": self._state(self._store.get(key(name)))}
-        if kind == "list":
+        if kind == LIST:
             listed = self._store.list("configmaps", "default")
             return {
                 "result": OK,
@@ -118,10 +121,10 @@ class _Process:
         return obj["data"]["a"], revision
 
     def _write(
-        self, store: FolderStore, kind: str, name: str, value: str, expected: str | None
+        self, store: Store, kind: str, name: str, value: str, expected: str | None
     ) -> tuple[str, int]:
         with store.transaction() as transaction:
-            if kind == "count":
+            if kind == COUNT:
                 value = _count(transaction)
             elif kind == CREATE:
                 transaction.create(key(name), config_map(name, value))
@@ -129,9 +132,17 @@ class _Process:
                 transaction.update(key(name), config_map(name, value), expected=expected)
             else:
                 transaction.delete(key(name), expected=expected)
-            revision = transaction.revision
+            predicted = transaction.revision
+        revision = self._revision(predicted)
         self._known[name] = revision
         return value, revision
+
+    def _revision(self, predicted: int) -> int:
+        """Return the revision of the last write, which the transaction has predicted."""
+        return predicted
+
+
+NewWorker = Callable[[Path, str], Worker]  # takes the file of its notes, and a seed
 
 
 def _count(transaction: Transaction) -> str:
@@ -155,17 +166,27 @@ def run(point: Point, place: Path, folder: Path, seed: int) -> Outcome:
     commit(create=lambda: [config_map(COUNTER, "0")])(state)
     notes.mkdir()
     chance = random.Random(f"{seed} {point.name}")
-    failures = _run_processes(state, notes, chance, KILLS if point.scenario == "killed" else 0)
-    words = [word for path in sorted(notes.iterdir()) for word in _operations(path)]
-    losses = [*failures, *_check(words), *_check_counter(state, words)]
+    kills = KILLS if point.scenario == "killed" else 0
+    failures = run_workers(partial(Worker, partial(open_store, state)), notes, chance, kills)
+    words = read_notes(notes)
+    losses = [*failures, *check_operations(words), *_check_counter(state, words)]
     return Outcome(len(words), [Loss(point.scenario, point.name, loss) for loss in losses])
 
 
-def _run_processes(state: Path, notes: Path, chance: random.Random, kills: int) -> list[str]:
-    """Run all processes to their end; each killed one is followed by another."""
+def run_workers(
+    new_worker: NewWorker,
+    notes: Path,
+    chance: random.Random,
+    kills: int = 0,
+    disturb: Callable[[], None] = lambda: None,
+) -> list[str]:
+    """Run all processes to their end; each killed one is followed by another.
+
+    :param disturb: is called while they run.
+    """
     seed = chance.random()
     children = {
-        _start(state, notes / f"p{number}", f"{seed} {number}"): number
+        _start(new_worker, notes / f"p{number}", f"{seed} {number}"): number
         for number in range(PROCESSES)
     }
     failures = []
@@ -173,7 +194,9 @@ def _run_processes(state: Path, notes: Path, chance: random.Random, kills: int) 
         time.sleep(chance.uniform(0.01, 0.12))
         victim = chance.choice(sorted(children))
         os.kill(victim, signal.SIGKILL)
-        children[_start(state, notes / f"k{number}", f"{seed} again {number}")] = PROCESSES + number
+        child = _start(new_worker, notes / f"k{number}", f"{seed} again {number}")
+        children[child] = PROCESSES + number
+    disturb()
     for child, number in children.items():
         _, status = os.waitpid(child, 0)
         code = os.waitstatus_to_exitcode(status)
@@ -185,12 +208,12 @@ def _run_processes(state: Path, notes: Path, chance: random.Random, kills: int) 
     return failures
 
 
-def _start(state: Path, notes: Path, seed: str) -> int:
+def _start(new_worker: NewWorker, notes: Path, seed: str) -> int:
     child = os.fork()
     if child:
         return child
     try:
-        _Process(state, notes, seed).run()
+        new_worker(notes, seed).run()
         os._exit(0)
     except BaseException as error:
         (notes.parent.parent / f"failed-{os.getpid()}").write_text(
@@ -202,6 +225,11 @@ def _start(state: Path, notes: Path, seed: str) -> int:
 Words = dict[str, Any]
 
 
+def read_notes(notes: Path) -> list[Words]:
+    """Return the operations of all processes."""
+    return [word for path in sorted(notes.iterdir()) for word in _operations(path)]
+
+
 def _operations(path: Path) -> Iterator[Words]:
     """Return the operations that a process noted; the result is unknown if it was killed before it
     could note it."""
@@ -210,13 +238,14 @@ def _operations(path: Path) -> Iterator[Words]:
         yield {**begun, **(ended or {"result": UNKNOWN, "end": NEVER})}
 
 
-def _check(words: list[Words]) -> Iterator[str]:
+def check_operations(words: list[Words]) -> Iterator[str]:
+    """Yield what is wrong with a history."""
     operations = [
         _operation(word) for word in words if word["kind"] in (CREATE, UPDATE, DELETE, GET)
     ]
     operations = [one for one in operations if not (one.kind == GET and one.result == UNKNOWN)]
-    counts = [_operation(word) for word in words if word["kind"] == "count"]
-    listings = [_listing(word) for word in words if word["kind"] == "list" and word["result"] == OK]
+    counts = [_operation(word) for word in words if word["kind"] == COUNT]
+    listings = [_listing(word) for word in words if word["kind"] == LIST and word["result"] == OK]
     yield from check_keys(operations, listings)
     yield from check_revisions([*operations, *counts])
     yield from check_listings(operations, listings)
@@ -242,7 +271,7 @@ def _listing(word: Words) -> Listing:
 
 
 def _check_counter(state: Path, words: list[Words]) -> Iterator[str]:
-    counts = [word for word in words if word["kind"] == "count"]
+    counts = [word for word in words if word["kind"] == COUNT]
     done = [int(word["state"][0]) for word in counts if word["result"] == OK]
     if len(set(done)) != len(done):
         yield f"two processes have counted to the same number: {sorted(done)}"

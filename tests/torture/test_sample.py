@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.etcd import require_etcd
+
 from . import kill
 from .__main__ import SECTIONS
 from .history import (
@@ -18,6 +20,7 @@ from .history import (
     MISSING,
     NEVER,
     OK,
+    OVERTAKEN,
     UNKNOWN,
     UPDATE,
     Listing,
@@ -36,6 +39,8 @@ PROJECT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize("section", SECTIONS)
 def test_sample_of_torture_loses_nothing(section: str) -> None:
+    if section == "etcd":
+        require_etcd()
     done = subprocess.run(
         [sys.executable, "-m", "tests.torture", section, "--sample", "--jobs", "1"],
         cwd=PROJECT,
@@ -179,6 +184,18 @@ HISTORIES = {
     ),
     "missing, though it is there": (
         [_write(0, 1, CREATE, 1), Operation(2, 3, UPDATE, "k", MISSING)],
+        False,
+    ),
+    "overtaken by a deletion": (
+        [
+            _write(0, 1, CREATE, 1),
+            _write(2, 3, DELETE, 2),
+            Operation(2, 4, UPDATE, "k", OVERTAKEN, expected=1),
+        ],
+        True,
+    ),
+    "overtaken by nobody": (
+        [_write(0, 1, CREATE, 1), Operation(2, 3, UPDATE, "k", OVERTAKEN, expected=1)],
         False,
     ),
     "killed, and done": (

@@ -43,7 +43,7 @@ torture: $(VENV)/.installed
 # The tests of the store in etcd, with those that take long, all recorded cases with their state in etcd, and five minutes
 # of random histories; Debian's etcd is installed if there is none
 ETCD ?= etcd
-ETCD_TESTS := tests/storage/etcd tests/storage/test_contract.py tests/conformance
+ETCD_TESTS := tests/storage/etcd tests/storage/test_contract.py tests/conformance tests/python/test_plugin.py
 test-etcd: $(VENV)/.installed etcd
 	ETCD=$(ETCD) LONG_ETCD_TESTS=1 $(PYTEST) $(ETCD_TESTS) -k etcd
 	ETCD=$(ETCD) $(BIN)/python -m tests.torture etcd --minutes 5

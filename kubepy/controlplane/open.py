@@ -158,6 +158,15 @@ def begin_cluster(place: Path | str, settings: Mapping[str, str | int]) -> None:
     store.close()
 
 
+def remove_cluster(place: str) -> None:
+    """Remove a cluster from etcd: all keys below its prefix. Raises StorageError."""
+    etcd = _etcd_store(place)
+    try:
+        etcd.remove()
+    finally:
+        etcd.close()
+
+
 def open_shared(place: str, *, lock_timeout: float = 30.0) -> LocalCluster:
     """Open a cluster for several threads (:meth:`LocalCluster.apart`). Raises NoClusterError,
     StorageError."""

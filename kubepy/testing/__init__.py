@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from itertools import chain
+from os import urandom
 from os.path import relpath
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -37,10 +39,15 @@ INI_OPTIONS = {
         "in each run (default: 1)",
     ),
 }
+MEMORY = "memory:"
+STATE_HELP = (
+    "where the tests' clusters are: 'memory:', or an etcd (etcd://HOST:PORT/PREFIX), below whose "
+    "prefix each test has one of its own, which is removed after it"
+)
 MARKER = (
-    "kubepy(nodes=1, clock='2026-01-01T00:00:00Z', seed=1, folder=False, settings=None): the "
-    "cluster of the "
-    "fixture kubepy; with folder=True it is a state folder in tmp_path"
+    "kubepy(nodes=1, clock='2026-01-01T00:00:00Z', seed=1, folder=False, settings=None, "
+    "state='memory:'): the cluster of the fixture kubepy; with folder=True it is a state folder "
+    "in tmp_path"
 )
 UPDATED = "kubepy_updated_transcript"  # a test's user property
 WORKER_SEED = "kubepy_seed"  # in the input of a worker of xdist
@@ -71,9 +78,11 @@ class ClusterUse:
         return f"time: {time}, seed: {self.seed}\n{timeline}{changes}"
 
     def close(self) -> None:
-        """Let go of both."""
+        """Let go of both. What is in etcd is removed."""
+        place = self.cluster._place
         self.cluster.close()
         self.before.close()
+        remove_from_etcd(place)
 
 
 PACKAGE = Path(__file__).parent.parent
@@ -91,6 +100,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "draws one",
     )
     group.addoption(
+        "--kubepy-state",
+        metavar="STATE",
+        default=None,
+        help=f"{STATE_HELP}; in place of the ini option's",
+    )
+    group.addoption(
         "--kubepy-update",
         action="store_true",
         default=False,
@@ -98,6 +113,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     for name, (default, text) in INI_OPTIONS.items():
         parser.addini(f"kubepy_{name}", text, default=default)
+    parser.addini("kubepy_state", f"kubepy: {STATE_HELP} (default: {MEMORY})", default=MEMORY)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -187,14 +203,14 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.fixture
 def kubepy(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """A new cluster in memory for each test: a ``kubepy.Cluster``.
+    """A new cluster for each test, in memory unless something else is said: a ``kubepy.Cluster``.
 
-    ``@pytest.mark.kubepy(nodes=3, clock=…, seed=…, folder=True, settings={…})`` decides about it,
-    where the ini options kubepy_nodes, kubepy_clock and kubepy_seed do not.
+    ``@pytest.mark.kubepy(nodes=3, clock=…, seed=…, folder=True, settings={…}, state=…)`` decides
+    about it, where the ini options kubepy_nodes, kubepy_clock, kubepy_seed and kubepy_state do not.
     """
     options: dict[str, Any] = {}
     for marker in request.node.iter_markers("kubepy"):  # the closest first
-        unknown = marker.kwargs.keys() - {*INI_OPTIONS, "folder", "settings"}
+        unknown = marker.kwargs.keys() - {*INI_OPTIONS, "folder", "settings", "state"}
         if marker.args or unknown:
             usage = MARKER.partition(": ")[0]
             pytest.fail(f"wrong marker: must be {usage}", pytrace=False)
@@ -216,31 +232,67 @@ def new_cluster(config: pytest.Config, options: dict[str, Any], folder: Path | N
     """Make a cluster for a test.
 
     :param options: go before the ini options; each may be a text, as those are.
+    :param folder: where the cluster is to be, wherever those of other tests are.
     """
     from kubepy.api.clock import draw_seed
     from kubepy.cluster import Cluster
-    from kubepy.storage import FolderError
+    from kubepy.storage import StorageError
     from kubepy.testing.transcripts import cluster_settings
 
     defaults = {name: config.getini(f"kubepy_{name}") for name in INI_OPTIONS}
     if seed := config.getoption("kubepy_seed"):
         defaults["seed"] = seed
+    place = ""
     try:
+        state = options.pop("state", None) or state_of(config)
         settings = cluster_settings({**defaults, **options})
         if settings["seed"] is None:  # that of the command line repeats what was drawn before
             of_line = cluster_settings({"seed": defaults["seed"]})
             settings["seed"] = of_line["seed"] if seed else draw_seed()
         if folder is not None:
             return Cluster.create(folder, **settings)
-        return Cluster.temporary(**settings)
-    except (TypeError, ValueError, FolderError) as error:
+        if state == MEMORY:
+            return Cluster.temporary(**settings)
+        place = place_in_etcd(state)
+        return Cluster.create(place, **settings)
+    except (TypeError, ValueError, StorageError) as error:
         problem = str(error)
 
+    with suppress(StorageError):  # what is there of it; etcd may be what the problem is
+        remove_from_etcd(place)
     pytest.fail(f"the cluster of this test cannot be made: {problem}", pytrace=False)
+
+
+def state_of(config: pytest.Config) -> str:
+    """Return where the clusters of the tests are: as the command line says, or the ini option."""
+    state: str = config.getoption("kubepy_state") or config.getini("kubepy_state")
+    return state
+
+
+def place_in_etcd(state: str) -> str:
+    """Return the address of a new cluster below the prefix of another address. Raises
+    ValueError."""
+    from kubepy.controlplane.open import is_in_etcd
+
+    if not is_in_etcd(state):
+        raise ValueError(f"state={state!r}: must be {MEMORY} or etcd://HOST:PORT/PREFIX")
+    location, question_mark, options = state.partition("?")
+    name = f"pytest-{urandom(8).hex()}"
+    return f"{location.rstrip('/')}/{name}{question_mark}{options}"
+
+
+def remove_from_etcd(place: str) -> None:
+    """Remove the cluster of a test, if it is in etcd. Raises StorageError."""
+    from kubepy.controlplane.open import is_in_etcd, remove_cluster
+
+    if is_in_etcd(place):
+        remove_cluster(place)
 
 
 def repeat_command(item: pytest.Item, use: ClusterUse) -> str:
     """Return the command that runs a test again, in the same folder and on the same cluster."""
+    from kubepy.controlplane.open import shown
+
     config = item.config
     options = []
     for override in config.getoption("override_ini") or ():
@@ -251,6 +303,9 @@ def repeat_command(item: pytest.Item, use: ClusterUse) -> str:
         seed = use.seed
     if seed not in ("", None):
         options.append(f"--kubepy-seed={seed}")
+    state = config.getoption("kubepy_state")
+    if state:
+        options.append(f"--kubepy-state={shown(state)}")
     path, separator, name = item.nodeid.partition("::")
     path = relpath(config.rootpath / path, config.invocation_params.dir)
     return shlex.join(["pytest", *options, f"{path}{separator}{name}"])

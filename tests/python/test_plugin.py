@@ -7,11 +7,13 @@ import signal
 import subprocess
 import sys
 import textwrap
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from kubepy.testing import transcripts
+from tests.etcd import EtcdServer, fresh_prefix
 
 pytest_plugins = ["pytester"]
 
@@ -377,6 +379,88 @@ def test_long_reports_are_cut(pytester: pytest.Pytester) -> None:
     assert "… 69 more lines" in lines
     assert "… and namespaces/default/configmaps/cm-59.yaml" in lines
     assert len(lines) < 600
+
+
+# --- clusters in etcd -----------------------------------------------------------------------------
+
+
+def keys_below(server: EtcdServer, prefix: str) -> list[bytes]:
+    with closing(server.client()) as client:
+        found = client.range(f"{prefix}/".encode(), f"{prefix}0".encode(), keys_only=True)
+    return [kv.key for kv in found.kvs]
+
+
+def test_fixture_in_etcd_is_new_cluster_for_each_test_and_removed(
+    pytester: pytest.Pytester, etcd_server: EtcdServer
+) -> None:
+    prefix = fresh_prefix()
+    pytester.makeini(f"[pytest]\nkubepy_state = {etcd_server.address(prefix)}\n")
+    pytester.makepyfile(f"""
+        import pytest
+        from kubepy import Cluster
+
+        @pytest.mark.parametrize("number", [1, 2])
+        def test_function(kubepy: Cluster, number: int) -> None:
+            assert repr(kubepy).startswith("<kubepy.Cluster 'etcd://127.0.0.1:{etcd_server.port}{prefix}/pytest-")
+            assert kubepy.run("create deployment web --image=nginx")
+            assert kubepy.settle()
+            assert len(kubepy.client.list("pods")) == 1
+            assert (kubepy.seed, kubepy.now.year) == (1, 2026)
+
+        @pytest.mark.kubepy(nodes=3)
+        def test_that_closes_its_cluster(kubepy):
+            assert len(kubepy.client.list("nodes")) == 3
+            kubepy.close()
+
+        @pytest.mark.kubepy(folder=True)
+        def test_folder(kubepy, tmp_path):
+            assert kubepy.folder == str(tmp_path / "state")
+
+        @pytest.mark.kubepy(state="memory:")
+        def test_memory(kubepy):
+            assert repr(kubepy).startswith("<kubepy.Cluster in memory")
+    """)
+    transcript(pytester, PASSING)
+    pytester.runpytest().assert_outcomes(passed=6)
+    assert keys_below(etcd_server, prefix) == []
+
+
+def test_failing_test_in_etcd_shows_what_changed_and_how_to_repeat_it(
+    pytester: pytest.Pytester, etcd_server: EtcdServer
+) -> None:
+    state = etcd_server.address(fresh_prefix())
+    pytester.makepyfile("""
+        def test_cluster(kubepy):
+            kubepy.run("create configmap colours --from-literal=sky=blue", check=True)
+            raise AssertionError
+    """)
+    result = pytester.runpytest(f"--kubepy-state={state}")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["*+  name: colours", f"repeat with: pytest --kubepy-state={state} *::test_cluster"]
+    )
+    assert keys_below(etcd_server, state.rpartition("/")[2]) == []
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        (
+            "etcd://127.0.0.1:1/a?timeout=300ms",
+            "etcd at 127.0.0.1:1 cannot be reached: connection refused",
+        ),
+        ("etcd://127.0.0.1:1/a?timeout=soon", "*timeout=soon: seconds*"),
+        ("state", "state='state': must be memory: or etcd://HOST:PORT/PREFIX"),
+    ],
+)
+def test_state_that_cannot_be_used_is_one_line(
+    pytester: pytest.Pytester, state: str, message: str
+) -> None:
+    pytester.makepyfile("def test_cluster(kubepy): pass")
+    result = pytester.runpytest(f"--kubepy-state={state}")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([f"the cluster of this test cannot be made: {message}"])
+    result.stdout.no_fnmatch_line("*During handling*")
 
 
 # --- transcripts ----------------------------------------------------------------------------------

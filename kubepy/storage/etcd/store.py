@@ -401,6 +401,14 @@ class EtcdStore:
         text = dump_settings({**DEFAULT_SETTINGS, **settings})
         return self._client.txn([Compare(key, 0)], [Put(key, text)]).succeeded
 
+    def remove(self) -> None:
+        """Remove the cluster: all keys below its prefix, which it must have."""
+        prefix = self.address.prefix
+        if not prefix:
+            raise EtcdError(f"{self.address}: a cluster without a prefix is not removed")
+        start = f"{prefix}/".encode()
+        self._client.txn([], [Delete(start, end_of(start))])
+
     def has_settings(self) -> bool:
         """Tell whether a cluster of kubepy's is there. It does not go away any more."""
         if not self._was_made:

@@ -352,6 +352,24 @@ def test_lock_is_kept_alive(store: EtcdStore, monkeypatch: pytest.MonkeyPatch) -
         create(store, config_map("a"))
 
 
+def test_removed_cluster_leaves_others_alone(open_store: Open, client: EtcdClient) -> None:
+    store = open_store()
+    beside = EtcdStore(store.address._replace(prefix=f"{store.address.prefix}-b"))
+    create(store, config_map("a"))
+    create(beside, config_map("a"))
+    store.remove()
+    assert store.get(key("a")) is None
+    assert beside.get(key("a")) is not None
+    beside.close()
+
+
+def test_cluster_without_prefix_is_not_removed(store: EtcdStore) -> None:
+    whole = EtcdStore(store.address._replace(prefix=""))
+    with pytest.raises(EtcdError, match="without a prefix is not removed"):
+        whole.remove()
+    whole.close()
+
+
 # --- trouble
 
 

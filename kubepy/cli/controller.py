@@ -33,11 +33,13 @@ from kubepy.runtime.checkpoint import settled_checkpoint
 
 with lazy_imports():
     from kubepy.controlplane import manager as managers
+    from kubepy.controlplane import open as openings
     from kubepy.controlplane import running
     from kubepy.insight.why import overview
     from kubepy.storage import errors as storage_errors
 
 MAX_STUCK = 5  # workloads that are named
+_RUNS_CONTROLLERS = re.compile(r"\b(controller\b.* (--watch|-\w*w)|serve)\b")
 
 
 class ControllerOptions(Options):
@@ -234,9 +236,16 @@ def _watch(factory: Factory, options: ControllerOptions) -> None:
         factory.driver.tell(summary)
         files.look()
 
+    holders: set[str] = set()  # that were told of
+
     def occupied(holder: str) -> None:
-        if re.search(r"\b(controller\b.* (--watch|-\w*w)|serve)\b", holder):
-            raise CliError(f"the controllers of {factory.shown_place} are run by {holder} already")
+        if holder in holders or not _RUNS_CONTROLLERS.search(holder):
+            return
+        running_already = f"the controllers of {factory.shown_place} are run by {holder}"
+        if not openings.is_in_etcd(factory.place):
+            raise CliError(f"{running_already} already")
+        holders.add(holder)
+        factory.say(f"note: {running_already}: this process takes over when that one ends")
 
     files = running.FileReporter(cluster, factory.warn_again, factory.say)
     factory.tells_problems = False

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from kubepy.controlplane import MANAGER_LOCK, manager_lock
 from kubepy.controlplane.manager import POLL_SECONDS
+from kubepy.controlplane.timekeeping import MAX_POLL_SECONDS
 from kubepy.storage import StorageError
 from kubepy.storage.homes import find_worktree
 
@@ -37,8 +38,8 @@ def run_controllers(
     *,
     occupied: Callable[[str], None],
 ) -> None:
-    """Run the manager of a state folder until ``stop()`` holds. What others run meanwhile is waited
-    for.
+    """Run the manager of a cluster until ``stop()`` holds. What others run meanwhile is waited for;
+    so is a store that is not a folder, where it has gone away.
 
     :param settled: is called whenever nothing is left to do now.
     :param failed: is given an error of the store; the work is tried again after it.
@@ -48,20 +49,25 @@ def run_controllers(
     if cluster.worktree is not None:
         cluster.worktree.watch_files()
     while not stop():
-        with manager_lock(cluster) as is_lost:
-            if is_lost is None:
-                occupied(cluster.store.holder(MANAGER_LOCK) or "")
-                cluster.clock.sleep(
-                    POLL_SECONDS
-                )  # a command that reads or waits ends its burst soon
-                continue
-            manager.run(
-                partial(_holds_any, stop, is_lost),
-                settled,
-                (StorageError,),
-                failed,
-                paused=lambda: is_git_at_work(cluster.folder),
-            )
+        try:
+            with manager_lock(cluster) as is_lost:
+                if is_lost is None:
+                    occupied(cluster.store.holder(MANAGER_LOCK) or "")
+                    # a command that reads or waits ends its burst soon
+                    cluster.clock.sleep(POLL_SECONDS)
+                    continue
+                manager.run(
+                    partial(_holds_any, stop, is_lost),
+                    settled,
+                    (StorageError,),
+                    failed,
+                    paused=lambda: is_git_at_work(cluster.folder),
+                )
+        except StorageError as error:
+            if cluster.worktree is not None:
+                raise
+            failed(error)
+            cluster.clock.sleep(MAX_POLL_SECONDS)
 
 
 class FileReporter:

@@ -12,7 +12,8 @@ from kubepy.storage.etcd.errors import AddressError
 SCHEMES = ("etcd://", "etcds://")
 DEFAULT_PORT = 2379
 DEFAULT_TIMEOUT = 5.0
-_OPTIONS = ("values", "ca", "cert", "key", "server-name", "user", "password", "timeout")
+DEFAULT_LEASE = 15
+_OPTIONS = ("values", "ca", "cert", "key", "server-name", "user", "password", "timeout", "lease")
 _VALUES = ("json", "protobuf")
 _ENVIRONMENT = "KUBEPY_ETCD_"  # and the name of the option
 _UNITS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0}
@@ -28,6 +29,7 @@ class Address(NamedTuple):
         ``{prefix}/registry/…`` and ``{prefix}/kubepy/…``.
     :ivar values: ``json`` or ``protobuf``: what objects are written in.
     :ivar timeout: seconds that a request may take.
+    :ivar lease: seconds after which a lock is free whose holder has died or was cut off.
     """
 
     endpoints: tuple[tuple[str, int], ...]
@@ -41,6 +43,7 @@ class Address(NamedTuple):
     password: str = ""
     values: str = "json"
     timeout: float = DEFAULT_TIMEOUT
+    lease: int = DEFAULT_LEASE
 
     def __str__(self) -> str:
         """Return the address as it may be shown: without the password."""
@@ -54,6 +57,7 @@ class Address(NamedTuple):
                 ("key", self.key),
                 ("server-name", self.server_name),
                 ("timeout", "" if self.timeout == DEFAULT_TIMEOUT else f"{self.timeout:g}"),
+                ("lease", "" if self.lease == DEFAULT_LEASE else f"{self.lease}"),
                 ("values", "" if self.values == _VALUES[0] else self.values),
             )
             if value
@@ -119,6 +123,7 @@ def parse_address(text: str, environ: Mapping[str, str] | None = None) -> Addres
         password=options.get("password", ""),
         values=_values(options.get("values", _VALUES[0]), shown),
         timeout=_seconds(options["timeout"], shown) if "timeout" in options else DEFAULT_TIMEOUT,
+        lease=_whole_seconds(options["lease"], shown) if "lease" in options else DEFAULT_LEASE,
     )
 
 
@@ -207,6 +212,13 @@ def _seconds(text: str, shown: str) -> float:
     if seconds <= 0:
         raise AddressError(f"{shown}: timeout={text}: seconds, as 5, 2.5s or 500ms")
     return seconds
+
+
+def _whole_seconds(text: str, shown: str) -> int:
+    number = text.removesuffix("s")
+    if not number.isdecimal() or int(number) == 0:
+        raise AddressError(f"{shown}: lease={text}: whole seconds, as 5 or 15s")
+    return int(number)
 
 
 # urllib.parse takes as long to import as the whole client

@@ -4,6 +4,7 @@ while."""
 from __future__ import annotations
 
 import os
+import re
 import socket
 import sys
 import threading
@@ -20,9 +21,10 @@ from kubepy.storage.etcd.errors import EtcdCompactedError, EtcdError, LeaseLostE
 if TYPE_CHECKING:
     from kubepy.storage.etcd.client import EtcdClient
 
-LOCK_SECONDS = 15  # a lock whose holder has died or was cut off is free after so long
-RENEW_SECONDS = 4.0
-MAX_COMMAND = 200  # characters of the command that names a holder
+RENEW_SHARE = 4 / 15  # of the time of a lock, after which it is renewed
+MAX_COMMAND = 200  # characters of the command that names a holder …
+# … which others may read: without the passwords of addresses
+_PASSWORDS = re.compile(r"(://[^:/@\s]*:)[^/\s]*(?=@)|(\bpassword=)[^&\s]*")
 SHARED_SECONDS = 60.0  # for so long objects with the same time to live get the same lease …
 SHARED_OBJECTS = 1000  # … as kube-apiserver does, so many of them at most
 
@@ -37,17 +39,22 @@ class HeldLock:
     :ivar compare: holds as long as the lock is held, for transactions.
     """
 
-    def __init__(self, client: EtcdClient, name: str, key: bytes) -> None:
-        """Take the lock. Raises LockTimeoutError at once where another process has it."""
+    def __init__(self, client: EtcdClient, name: str, key: bytes, seconds: int) -> None:
+        """Take the lock. Raises LockTimeoutError at once where another process has it.
+
+        :param seconds: after which it is free where this process has died or was cut off.
+        """
         self._client = client
         self._name = name
         self._key = key
         self._is_over = threading.Event()
+        self._renew_seconds = seconds * RENEW_SHARE
         begun = time.monotonic()
-        self._lease = client.grant_lease(LOCK_SECONDS)
-        self._until = begun + LOCK_SECONDS
+        self._lease = client.grant_lease(seconds)
+        self._until = begun + seconds
         program, *arguments = sys.argv or [""]
-        command = " ".join([os.path.basename(program), *arguments])[:MAX_COMMAND]
+        command = " ".join([os.path.basename(program), *arguments])
+        command = _PASSWORDS.sub(r"\1\2…", command)[:MAX_COMMAND]
         holder = f"process {os.getpid()} on {socket.gethostname()} ({command})"
         taken = client.txn([Compare(key, 0)], [Put(key, holder.encode(), self._lease)], [Get(key)])
         if not taken.succeeded:
@@ -68,7 +75,7 @@ class HeldLock:
 
     def _renew(self) -> None:
         compactor = Compactor(self._client)
-        while not self._is_over.wait(RENEW_SECONDS):
+        while not self._is_over.wait(self._renew_seconds):
             asked = time.monotonic()
             try:
                 seconds = self._client.keep_alive(self._lease)

@@ -16,7 +16,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kubepy.lazy import lazy_imports
-from kubepy.storage.errors import CompactedError, LostStateError, StorageError
+from kubepy.storage.errors import (
+    CompactedError,
+    LockTimeoutError,
+    LostStateError,
+    StorageError,
+)
 from kubepy.storage.etcd.client import Compare, Delete, Put
 from kubepy.storage.etcd.errors import EtcdCompactedError, EtcdError
 from kubepy.storage.etcd.keyspace import Keyspace
@@ -460,7 +465,11 @@ class EtcdStore:
 
         Raises LockTimeoutError, which names the holder, at once.
         """
-        lock = leases.HeldLock(self._client, name, self._own.lock(name))
+        holder = self.holder(name)
+        if holder is not None:  # who waits for the lock asks often, and leaves no leases behind
+            raise LockTimeoutError(f"{name} is held by {holder}")
+        key, seconds = self._own.lock(name), self.address.lease
+        lock = leases.HeldLock(self._client, name, key, seconds)
         self._held[name] = lock
         try:
             yield lock.is_lost

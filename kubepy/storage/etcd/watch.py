@@ -42,6 +42,7 @@ class Watch:
         self._closing = threading.Event()
         self.revision = start_revision - 1
         self._patience = time.monotonic() + session.timeout
+        self._is_given_up = False
         self._stream: Stream | None = None
         while self._stream is None:
             self._try_to_open(_PAUSE)
@@ -49,6 +50,9 @@ class Watch:
     def next_batch(self, timeout: float | None = None) -> WatchBatch | None:
         """Wait for the next batch; return None when the time is over or the watch was closed."""
         until = None if timeout is None else time.monotonic() + timeout
+        if self._is_given_up:  # who asks again is as patient as before
+            self._is_given_up = False
+            self._patience = time.monotonic() + self._session.timeout
         while not self._closing.is_set():
             rest = None if until is None else max(0.0, until - time.monotonic())
             if self._stream is None:
@@ -99,6 +103,7 @@ class Watch:
             session = self._session
             may_come_back = session.was_connected and not session.is_closed
             if not may_come_back or time.monotonic() + pause >= self._patience:
+                self._is_given_up = True
                 if isinstance(error, UnreachableError):
                     raise
                 raise session.unreachable(str(error)) from None

@@ -15,7 +15,7 @@ def parse(text: str, **environ: str) -> Address:
 def test_address_with_everything_is_read() -> None:
     address = parse(
         "etcd://10.0.0.1:2379,h2,[::1]:1234,[fe80::1]/teams/a/?values=protobuf&ca=ca.pem"
-        "&cert=c.pem&key=k.pem&server-name=etcd.local&user=me&password=p%26q&timeout=1500ms"
+        "&cert=c.pem&key=k.pem&server-name=etcd.local&user=me&password=p%26q&timeout=1500ms&lease=5s"
     )
     assert address == Address(
         endpoints=(("10.0.0.1", 2379), ("h2", 2379), ("::1", 1234), ("fe80::1", 2379)),
@@ -29,6 +29,7 @@ def test_address_with_everything_is_read() -> None:
         password="p&q",
         values="protobuf",
         timeout=1.5,
+        lease=5,
     )
 
 
@@ -36,6 +37,7 @@ def test_plain_address_has_defaults() -> None:
     address = parse("etcd://localhost")
     assert address == Address((("localhost", 2379),))
     assert (address.prefix, address.tls, address.values, address.timeout) == ("", False, "json", 5)
+    assert address.lease == 15
     assert parse("etcds://localhost").tls
     assert parse("etcd://localhost/") == address
 
@@ -47,6 +49,7 @@ def test_plain_address_has_defaults() -> None:
         "etcd://[::1]:2379/a/b",
         "etcds://me@h:1,g:2/p?values=protobuf",
         "etcds://h:2379?ca=/a/b.pem&cert=c%26.pem&key=k.pem&server-name=n&timeout=2.5",
+        "etcd://h:2379?lease=2",
     ],
 )
 def test_shown_address_is_read_as_the_same(text: str) -> None:
@@ -87,7 +90,7 @@ def test_environment_gives_what_the_address_leaves_out() -> None:
         (
             "etcd://h?vlaues=json",
             'etcd://h: there is no option "vlaues": the options are values, ca, cert, key, '
-            "server-name, user, password, timeout",
+            "server-name, user, password, timeout, lease",
         ),
         ("etcd://h?ca", 'etcd://h: the option "ca" has no value'),
         ("etcd://h?ca=", 'etcd://h: the option "ca" has no value'),
@@ -95,6 +98,8 @@ def test_environment_gives_what_the_address_leaves_out() -> None:
         ("etcd://h?values=yaml", "etcd://h: values=yaml: json or protobuf"),
         ("etcd://h?timeout=soon", "etcd://h: timeout=soon: seconds, as 5, 2.5s or 500ms"),
         ("etcd://h?timeout=0", "etcd://h: timeout=0: seconds, as 5, 2.5s or 500ms"),
+        ("etcd://h?lease=2.5", "etcd://h: lease=2.5: whole seconds, as 5 or 15s"),
+        ("etcd://h?lease=0", "etcd://h: lease=0: whole seconds, as 5 or 15s"),
         ("etcd://h?key=k.pem", "etcd://h: key=k.pem needs cert=FILE"),
         ("etcd://h?password=x", "etcd://h: a password needs user=NAME"),
         ("etcd://me@h", "etcd://h: user=me needs a password: set KUBEPY_ETCD_PASSWORD"),

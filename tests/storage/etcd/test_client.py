@@ -521,6 +521,23 @@ def test_watch_of_an_etcd_that_stays_away_is_unreachable(own_etcd: EtcdServer) -
         watch.next_batch(10)
 
 
+def test_watch_that_was_given_up_is_as_patient_when_it_is_asked_again(
+    own_etcd: EtcdServer,
+) -> None:
+    client = own_etcd.client(1.0)
+    watch = client.watch(b"a")
+    own_etcd.kill()
+    with pytest.raises(UnreachableError):
+        watch.next_batch(10)
+    own_etcd.start()
+    put(client, b"a")
+    own_etcd.pause()
+    threading.Timer(0.4, own_etcd.resume).start()
+    batch = watch.next_batch(5)
+    assert batch is not None
+    assert [event.kv.key for event in batch.events] == [b"a"]
+
+
 def test_frozen_etcd_times_out(own_etcd: EtcdServer) -> None:
     client = own_etcd.client(1.0)
     put(client, b"a")

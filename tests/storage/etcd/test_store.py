@@ -334,8 +334,8 @@ def test_holder_that_lost_its_lock_writes_nothing_more(
 def test_lock_of_a_process_that_hangs_is_lost_by_its_own_clock(
     store: EtcdStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leases, "LOCK_SECONDS", 1)
-    monkeypatch.setattr(leases, "RENEW_SECONDS", 60.0)
+    store.address = store.address._replace(lease=1)
+    monkeypatch.setattr(leases, "RENEW_SHARE", 60.0)
     with store.hold("manager.lock") as is_lost:
         time.sleep(1.1)
         assert is_lost()
@@ -343,13 +343,38 @@ def test_lock_of_a_process_that_hangs_is_lost_by_its_own_clock(
             create(store, config_map("a"))
 
 
-def test_lock_is_kept_alive(store: EtcdStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leases, "LOCK_SECONDS", 2)
-    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.2)
+def test_lock_is_kept_alive(store: EtcdStore) -> None:
+    store.address = store.address._replace(lease=2)
     with store.hold("manager.lock") as is_lost:
         time.sleep(3)
         assert not is_lost()
         create(store, config_map("a"))
+
+
+@pytest.mark.parametrize(
+    "state", ["etcd://me:s3cr@t@h:1,g/p", "etcd://h/p?user=me&password=s3cr%40t&timeout=2"]
+)
+def test_holder_of_a_lock_is_named_without_its_password(
+    open_store: Open, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    monkeypatch.setattr("sys.argv", ["/bin/kubepy", "--state", state, "controller", "--watch"])
+    store, other = open_store(), open_store()
+    with store.hold("manager.lock"):
+        holder = other.holder("manager.lock")
+    assert holder is not None
+    assert holder.endswith(" controller --watch)")
+    assert "s3cr" not in holder
+    assert "(kubepy --state etcd://" in holder
+
+
+def test_who_waits_for_a_lock_writes_nothing(open_store: Open, client: EtcdClient) -> None:
+    store, other = open_store(), open_store()
+    with store.hold("manager.lock"):
+        revision = store.revision
+        for _ in range(3):
+            with pytest.raises(LockTimeoutError, match="process"), other.hold("manager.lock"):
+                pass
+        assert store.revision == revision
 
 
 def test_removed_cluster_leaves_others_alone(open_store: Open, client: EtcdClient) -> None:

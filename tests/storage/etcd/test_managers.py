@@ -1,0 +1,236 @@
+"""Several `kubepy controller --watch` on one etcd: while a DaemonSet is rolled out the one that
+works is killed, stopped or cut off, again and again."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from kubepy.apiserver.cluster import LocalCluster
+from kubepy.apiserver.request import Patch
+from kubepy.controlplane.furnishing import furnish
+from kubepy.controlplane.open import make_cluster, open_cluster
+from tests.etcd import EtcdServer, require_long_tests
+
+from .managers import DAEMON_SET, Managers, Observer, Proxy, observed
+
+Object = dict[str, Any]
+LEASE = 2  # seconds
+PREFIX = "/managers"
+RESOURCE = "daemonsets.apps"
+MERGE = "application/merge-patch+json"
+ROLLOUT_SECONDS = 90.0
+
+
+class Size(NamedTuple):
+    """How much a test does: how many nodes there are, and how often a manager is disturbed."""
+
+    nodes: int
+    times: int
+
+
+SHORT, KILLS, CUTS = Size(20, 1), Size(200, 20), Size(200, 5)
+
+
+def image(number: int) -> str:
+    return f"agent:{number}"
+
+
+def daemon_set(number: int) -> Object:
+    labels = {"app": DAEMON_SET}
+    return {
+        "metadata": {"name": DAEMON_SET},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "updateStrategy": {"rollingUpdate": {"maxUnavailable": "10%"}},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "agent", "image": image(number)}]},
+            },
+        },
+    }
+
+
+def roll_out(cluster: LocalCluster, number: int) -> None:
+    """Give the DaemonSet another image."""
+    patch = Patch(MERGE, {"spec": {"template": daemon_set(number)["spec"]["template"]}})
+    cluster.client.patch(RESOURCE, DAEMON_SET, patch, namespace="default")
+
+
+class Rollouts:
+    """A cluster whose DaemonSet is rolled out under observation."""
+
+    def __init__(self, address: str, size: Size, observer: Observer) -> None:
+        self._cluster = open_cluster(address)
+        self._size = size
+        self._chance = random.Random(size.nodes)
+        self._number = 1
+        self.observer = observer
+
+    def begin(self) -> None:
+        """Begin the next rollout, and wait until it has come to some place, which is another one
+        each time."""
+        self._number += 1
+        roll_out(self._cluster, self._number)
+        number, nodes = self._number, self._size.nodes
+        place = self._chance.randrange(nodes)
+        self.observer.wait_for(
+            lambda: self.observer.images().get(image(number), 0) >= place,
+            ROLLOUT_SECONDS,
+            f"{place} of {nodes} updated",
+        )
+
+    def finish(self) -> None:
+        """Wait until the rollout has come to its end."""
+        number = self._number
+        self.observer.wait_for(
+            lambda: self.observer.is_rolled_out(image(number)), ROLLOUT_SECONDS, "rolled out"
+        )
+
+    def wait_for_takeover(self, former: int) -> int:
+        """Wait until another process is elected than a former one, and return it."""
+        observer = self.observer
+        observer.wait_for(
+            lambda: observer.holder not in (0, former), ROLLOUT_SECONDS, "another one is elected"
+        )
+        return observer.holder
+
+    def close(self) -> None:
+        self._cluster.close()
+
+
+def prepare(server: EtcdServer, size: Size) -> str:
+    """Make a cluster with nodes and the DaemonSet; return the address for managers."""
+    address = f"{server.address(PREFIX)}?lease={LEASE}"
+    with closing(make_cluster(address, {"bootstrap": "minimal"})) as cluster:
+        furnish(cluster, size.nodes, with_storage=False)
+        cluster.client.create(RESOURCE, daemon_set(1), namespace="default")
+    return address
+
+
+def check(observer: Observer, managers: Managers) -> None:
+    assert observer.wrong == []
+    assert managers.ended() == []
+    assert observer.worst > 0
+    print(  # for whoever runs it with -s
+        f"{observer.revision} revisions, {len(observer.takeovers)} elections, writes by process "
+        f"{dict(observer.writes)}, at most {observer.worst} nodes without a pod"
+    )
+
+
+def sizes(long: Size) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return pytest.mark.parametrize("size", [SHORT, long], ids=["short", "long"])
+
+
+@sizes(KILLS)
+def test_rollout_whose_managers_are_killed_ends_right(
+    own_etcd: EtcdServer, tmp_path: Path, size: Size
+) -> None:
+    if size != SHORT:
+        require_long_tests()
+    address = prepare(own_etcd, size)
+    most = size.nodes // 10
+    with (
+        Managers(tmp_path / "log") as managers,
+        observed(address, size.nodes, most) as observer,
+        closing(Rollouts(address, size, observer)) as rollouts,
+    ):
+        managers.start(address)
+        managers.start(address)
+        rollouts.finish()
+        for _ in range(size.times):
+            rollouts.begin()
+            victim = observer.holder
+            managers.kill(victim)
+            managers.start(address)
+            rollouts.finish()
+        check(observer, managers)
+        assert len(observer.takeovers) > size.times
+
+
+@sizes(CUTS)
+def test_manager_that_is_stopped_for_longer_than_its_lease_writes_nothing_more(
+    own_etcd: EtcdServer, tmp_path: Path, size: Size
+) -> None:
+    if size != SHORT:
+        require_long_tests()
+    address = prepare(own_etcd, size)
+    with (
+        Managers(tmp_path / "log") as managers,
+        observed(address, size.nodes, size.nodes // 10) as observer,
+        closing(Rollouts(address, size, observer)) as rollouts,
+    ):
+        managers.start(address)
+        managers.start(address)
+        rollouts.finish()
+        for _ in range(size.times):
+            rollouts.begin()
+            former = observer.holder
+            os.kill(former, signal.SIGSTOP)
+            rollouts.wait_for_takeover(former)
+            os.kill(former, signal.SIGCONT)
+            rollouts.finish()
+        check(observer, managers)
+        assert len(observer.takeovers) > size.times
+
+
+@sizes(CUTS)
+def test_manager_that_is_cut_off_for_longer_than_its_lease_writes_nothing_more(
+    own_etcd: EtcdServer, tmp_path: Path, size: Size
+) -> None:
+    if size != SHORT:
+        require_long_tests()
+    address = prepare(own_etcd, size)
+    proxies: dict[int, Proxy] = {}
+    with (
+        Managers(tmp_path / "log") as managers,
+        observed(address, size.nodes, size.nodes // 10) as observer,
+        closing(Rollouts(address, size, observer)) as rollouts,
+    ):
+        for _ in range(2):
+            proxy = Proxy(own_etcd.port)
+            proxy.start()
+            own_address = address.replace(own_etcd.endpoint, f"127.0.0.1:{proxy.port}")
+            proxies[managers.start(own_address)] = proxy
+        rollouts.finish()
+        for _ in range(size.times):
+            rollouts.begin()
+            former = observer.holder
+            proxies[former].hold()
+            rollouts.wait_for_takeover(former)
+            proxies[former].release()
+            rollouts.finish()
+        check(observer, managers)
+        assert len(observer.takeovers) > size.times
+    for proxy in proxies.values():
+        proxy.stop()
+
+
+def test_managers_whose_etcd_goes_away_go_on_when_it_is_back(
+    own_etcd: EtcdServer, tmp_path: Path
+) -> None:
+    patient = prepare(own_etcd, SHORT)
+    address = f"{patient}&timeout=500ms"
+    with (
+        Managers(tmp_path / "log") as managers,
+        observed(patient, SHORT.nodes, SHORT.nodes // 10) as observer,
+        closing(Rollouts(address, SHORT, observer)) as rollouts,
+    ):
+        managers.start(address)
+        managers.start(address)
+        rollouts.finish()
+        rollouts.begin()
+        own_etcd.kill()
+        time.sleep(LEASE + 1.0)
+        own_etcd.start()
+        rollouts.finish()
+        check(observer, managers)
+    assert "cannot be reached: " in (tmp_path / "log").read_text()

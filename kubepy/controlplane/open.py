@@ -258,7 +258,7 @@ def _etcd_store(place: Path | str) -> EtcdStore:
         address,
         forms=storedforms,
         volatile=VOLATILE,
-        order=writeorders.WriteOrder(_is_unordered, _is_record),
+        order=writeorders.WriteOrder(_is_unordered, _is_record, _side),
     )
 
 
@@ -276,3 +276,11 @@ def _is_record(key: Key) -> bool:
     """Return whether an object is a record of what happened to others: a Job's status counts pods
     that are gone, or lose their finalizers after that."""
     return key.resource == "jobs.batch"
+
+
+def _side(key: Key, obj: Object) -> str:
+    """Return on which side an object is whose order does not matter otherwise. A pod goes because
+    another one is ready, as a rolling update counts them, or for one that is made after it."""
+    if key.resource != "pods":
+        return ""
+    return "going" if obj["metadata"].get("deletionTimestamp") else "staying"

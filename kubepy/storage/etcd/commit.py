@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.storage.errors import ConflictError, StorageError
@@ -210,17 +210,63 @@ class EtcdCommit:
         self._revisions: list[int] = []  # of all that was written
         self._newest: dict[Key, int] = {}  # the revisions of what was written
         self._under_way: list[Sent] = []
+        self._last_values: dict[str, str | None] = {}  # of what is written together
+        self._is_alone = True
 
     def run(self) -> None:
         """Write everything. Raises ConflictError at the first object that somebody else has
         changed: what comes before it is written."""
         try:
-            for write in self._changes.writes():
-                self._write_object(write)
-            self._wait()
+            for together in self._groups():
+                self._write_together(together)
             self._write_rest()
         finally:
             self._changes.lead_to(self._reached())
+
+    def _groups(self) -> Iterator[list[KeyWrite]]:
+        """Yield all writes in order, those together that may be under way at once."""
+        together: list[KeyWrite] = []
+        keys: set[Key] = set()
+        present_side: str | None = ""
+        for write in self._changes.writes():
+            side = self._side(write)
+            is_free = side is not None and present_side is not None
+            is_opposed = "" not in (side, present_side) and side != present_side
+            is_over = not is_free or is_opposed or write.key in keys or len(together) == WINDOW
+            if together and is_over:
+                yield together
+                together = []
+                keys.clear()
+                present_side = ""
+            together.append(write)
+            keys.add(write.key)
+            present_side = side if side is None else side or present_side
+        if together:
+            yield together
+
+    def _side(self, write: KeyWrite) -> str | None:
+        """Return on which side a write is that others may be under way with, "" for none; None for
+        one that is to be alone."""
+        order = self._context.order
+        if write.obj is None or order.is_record(write.key):
+            return None
+        if not order.is_unordered(write.key, write.obj):
+            return None
+        return order.side(write.key, write.obj)
+
+    def _write_together(self, together: Sequence[KeyWrite]) -> None:
+        """Write objects whose order does not matter, or one. Each small value is the last that is
+        set before any of them, so that it does not matter which is written last."""
+        last = together[-1].predicted
+        self._last_values.clear()
+        for revision, name, value in reversed(self._values):
+            if revision >= last:
+                break
+            self._last_values[name] = value
+        self._is_alone = len(together) == 1
+        for write in together:
+            self._write_object(write)
+        self._wait()
 
     def _reached(self) -> int:
         """Return the revision up to which all writes are those of this transaction."""
@@ -239,30 +285,19 @@ class EtcdCommit:
             self._wait()
             self._write_own(riding)
             riding = {}
-        if any(sent.write.key == write.key for sent in self._under_way):
-            self._wait()
         path = self._context.keyspace.keys.of(write.key)
         before = write.before.revision if write.before is not None else 0
         expected = self._newest.get(write.key, before)
         compares, operations = [Compare(path, expected)], [*riding.values(), operation]
-        if self._is_unordered(write):
+        if self._is_alone:
+            self._written(write, self._send(compares, operations, write))
+        else:
             self._submit(write, compares, operations)
-            return
-        self._wait()
-        self._written(write, self._send(compares, operations, write))
-
-    def _is_unordered(self, write: KeyWrite) -> bool:
-        order = self._context.order
-        if write.obj is None or order.is_record(write.key):
-            return False
-        return order.is_unordered(write.key, write.obj)
 
     def _submit(
         self, write: KeyWrite, compares: list[Compare], operations: list[Operation]
     ) -> None:
         """Send a write without waiting for its answer."""
-        if len(self._under_way) >= WINDOW:
-            self._wait()
         compares = self._with_locks(compares)
         pending = self._context.keyspace.client.submit(compares, operations, self._reads())
         self._under_way.append(Sent(write, compares, operations, pending))
@@ -327,6 +362,8 @@ class EtcdCommit:
         operations: Operations = {}
         while self._values and (predicted is None or self._values[-1][0] < predicted):
             _, name, value = self._values.pop()
+            if predicted is not None:
+                value = self._last_values[name]
             key = self._own.meta_key(name)
             operations[key] = Delete(key) if value is None else Put(key, dump_text(value))
         entries: list[TimelineEntry] = []

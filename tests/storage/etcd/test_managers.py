@@ -16,10 +16,14 @@ import pytest
 
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import Patch
+from kubepy.controlplane import build_manager, manager_lock
 from kubepy.controlplane.furnishing import furnish
+from kubepy.controlplane.manager import Manager
 from kubepy.controlplane.open import make_cluster, open_cluster
+from kubepy.storage.etcd import keyspace
 from tests.etcd import EtcdServer, require_long_tests
 
+from .backward import BackwardClient
 from .managers import DAEMON_SET, Managers, Observer, Proxy, observed
 
 Object = dict[str, Any]
@@ -128,6 +132,31 @@ def check(observer: Observer, managers: Managers) -> None:
 
 def sizes(long: Size) -> Callable[[Callable[..., None]], Callable[..., None]]:
     return pytest.mark.parametrize("size", [SHORT, long], ids=["short", "long"])
+
+
+def test_rollout_keeps_its_bounds_where_writes_under_way_are_done_backwards(
+    own_etcd: EtcdServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keyspace, "EtcdClient", BackwardClient)
+    chance = random.Random(1)
+    monkeypatch.setattr(  # batches end anywhere, as on a slow machine
+        Manager, "_is_time_to_commit", lambda *_: chance.random() < 0.1
+    )
+    address = own_etcd.address(PREFIX)
+    nodes, most = 40, 4
+    with closing(make_cluster(address, {"bootstrap": "minimal", "seed": 1})) as cluster:
+        furnish(cluster, nodes, with_storage=False)
+        cluster.client.create(RESOURCE, daemon_set(1), namespace="default")
+        with manager_lock(cluster):
+            manager = build_manager(cluster)
+            manager.run_until_settled()
+            for number in (2, 3):
+                roll_out(cluster, number)
+                manager.run_until_settled()
+    with observed(address, nodes, most) as observer:
+        observer.wait_for(lambda: observer.is_rolled_out(image(3)), 20.0, "rolled out")
+        assert observer.wrong == []
+        assert observer.worst > 0
 
 
 @sizes(KILLS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from kubepy.apiserver.cluster import object_indexes
 from kubepy.storage import CompactedError, ConflictError, Key, LockTimeoutError
 from kubepy.storage.errors import LostStateError
-from kubepy.storage.etcd import compaction, leases
+from kubepy.storage.etcd import commit, compaction, leases
 from kubepy.storage.etcd import history as histories
 from kubepy.storage.etcd import store as stores
 from kubepy.storage.etcd.address import parse_address
@@ -21,13 +22,14 @@ from kubepy.storage.etcd.errors import EtcdError
 from kubepy.storage.etcd.history import PastChanges, read_history
 from kubepy.storage.etcd.keys import EtcdKeys
 from kubepy.storage.etcd.keyspace import Keyspace
-from kubepy.storage.etcd.ownkeys import OwnKeys
+from kubepy.storage.etcd.ownkeys import OwnKeys, load_text
 from kubepy.storage.etcd.store import EtcdStore
 from kubepy.storage.etcd.writeorder import WriteOrder
 from kubepy.storage.model import CommittedChanges, in_full
 from tests.etcd import EtcdServer
 
 from ..conftest import config_map, create, event, history, key, names, record
+from .backward import BackwardClient
 
 EVENTS = {"events": 3600.0}
 Open = Callable[..., EtcdStore]
@@ -463,6 +465,51 @@ def test_unordered_objects_are_under_way_together_and_all_others_wait(open_store
     assert [change.revision for change in changes] == list(range(base + 1, base + 153))
     assert written == store.list("configmaps").objects
     assert transaction.revision == store.revision
+
+
+@pytest.mark.parametrize("window", [3, 64])
+def test_unordered_objects_of_different_sides_keep_their_order(
+    etcd_address: str, monkeypatch: pytest.MonkeyPatch, window: int
+) -> None:
+    monkeypatch.setattr(commit, "WINDOW", window)
+    address = parse_address(etcd_address, {})
+    order = WriteOrder(always, never, lambda key, obj: key.name[:1].strip("-"))
+    store = EtcdStore(address, client=BackwardClient(address), order=order)
+    base = store.revision
+    names_written = [
+        *["a1", "a2", "a3", "-1", "b1", "b2", "-2", "b3", "b4", "b5", "b6", "a4", "-3", "a5"]
+    ]
+    with store.transaction() as transaction:
+        for name in names_written:
+            transaction.create(key(name), config_map(name))
+    changes = in_full(store.changes, base).changes
+    sides = "".join(change.key.name[:1] for change in changes).replace("-", "")
+    assert sides == "aaabbbbbbaa"
+    told = [change.key.name for change in changes]
+    assert told != names_written
+    store.close()
+
+
+def test_small_value_is_the_last_however_unordered_objects_are_written(etcd_address: str) -> None:
+    address = parse_address(etcd_address, {})
+    order = WriteOrder(lambda key, obj: key.name != "last", never)
+    store = EtcdStore(address, client=BackwardClient(address), order=order)
+    base = store.revision
+    with store.transaction() as transaction:
+        for number in range(5):
+            store.set_values({"count": str(number)})
+            transaction.create(key(f"a{number}"), config_map(f"a{number}"))
+        store.set_values({"count": "5", "end": "1"})
+        transaction.create(key("last"), config_map("last"))
+    assert (store.meta("count"), store.meta("end")) == ("5", "1")
+    own = OwnKeys(address.prefix)
+    with closing(EtcdClient(address)) as client:
+        watch = client.watch(own.meta_key("count"), start_revision=base + 1)
+        batch = watch.next_batch(5)
+        assert batch is not None
+        counts = [load_text(event.kv.value) for event in batch.events]
+    assert counts == ["4"] * 5 + ["5"]
+    store.close()
 
 
 def test_conflict_among_unordered_objects_leaves_the_others(open_store: Open) -> None:

@@ -411,14 +411,15 @@ class Manager:
             self._source.finish()
             predicted = self._source.revisions.delivered
             is_saved = self._time.is_own or not self.queues.has_keys()
-            if is_saved:
+            if is_saved and batch.transaction.foresees_revision:
                 self._save()  # in the same transaction, which costs next to nothing
             self._source.release()
 
         self._summary.commit()
-        revision = batch.transaction.revision
-        self._source.committed(revision)
-        if is_saved and revision != predicted:  # the store could not know it before
+        transaction = batch.transaction
+        self._source.committed(transaction.revision)
+        is_foreseen = transaction.foresees_revision and transaction.revision == predicted
+        if is_saved and not is_foreseen:
             self._save()
         # Not where faults are wanted: controllers whose events are late would miss those that are
         # under way.

@@ -134,7 +134,12 @@ class Transaction(Reads, Protocol):
     resourceVersions after the block: it is the commit that makes them known. Within the block they
     have versions that tell one write from another, and that ``expected`` compares. The ``revision``
     is the newest when the block began, and after its end the one that the commit has led to.
+
+    :ivar foresees_revision: the commit leads to no earlier revision than the block expects, so that
+        no write of somebody else, which the block has not seen, may have that one.
     """
+
+    foresees_revision: bool
 
     def read_ahead(self, keys: Collection[Key]) -> None:
         """Read objects together that will be asked for one by one."""

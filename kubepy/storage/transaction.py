@@ -127,6 +127,8 @@ class BufferedTransaction(Generic[Stored]):
     :ivar timeline: the entries, in the order of the writes.
     """
 
+    foresees_revision = True
+
     def __init__(
         self,
         revision: int,

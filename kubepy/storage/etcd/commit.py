@@ -64,6 +64,8 @@ class EtcdTransaction(MemoryTransaction):
     :ivar values: the small values, each with the newest revision when it was set.
     """
 
+    foresees_revision = False  # several writes of an object are one, and others write between
+
     def __init__(
         self,
         state: State,

@@ -13,10 +13,10 @@ import kubepy
 from kubepy.api.errors import AlreadyExists, Conflict
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.cli.main import main
-from kubepy.controlplane import MANAGER_LOCK, build_manager, manager_lock
+from kubepy.controlplane import MANAGER_LOCK, build_manager, manager, manager_lock
 from kubepy.controlplane.furnishing import add_first_node
 from kubepy.controlplane.open import make_cluster, open_cluster
-from kubepy.runtime.checkpoint import settled_checkpoint
+from kubepy.runtime.checkpoint import Checkpoint, settled_checkpoint
 from kubepy.storage import FolderError, Key, LockTimeoutError, NoClusterError
 from kubepy.storage.etcd import commit
 from kubepy.storage.etcd.address import parse_address
@@ -124,6 +124,69 @@ def test_batch_hears_of_what_others_wrote_between_its_own_writes(
     assert running(cluster) == ["Running"] * 5
 
 
+def overtake_batch(
+    monkeypatch: pytest.MonkeyPatch, other: LocalCluster, committed: Callable[[], None]
+) -> None:
+    """Let somebody else make a Deployment while a batch that does everything is written, and call
+    a function when all of it is."""
+    monkeypatch.setattr(manager, "BATCH_SECONDS", 60.0)
+    monkeypatch.setattr(manager, "MAX_BATCH_SECONDS", 60.0)
+    run, send = commit.EtcdCommit.run, commit.EtcdCommit._write_object
+    is_overtaken = [False]
+
+    def write(self: commit.EtcdCommit, change: commit.KeyWrite) -> None:
+        send(self, change)
+        if change.key.resource == "pods" and not is_overtaken[0]:
+            monkeypatch.setattr(commit.EtcdCommit, "_write_object", send)
+            other.client.create("deployments.apps", deployment("other", 1), namespace="default")
+            is_overtaken[0] = True
+
+    def commit_all(self: commit.EtcdCommit) -> None:
+        run(self)
+        if is_overtaken[0]:
+            monkeypatch.setattr(commit.EtcdCommit, "run", run)
+            committed()
+
+    monkeypatch.setattr(commit.EtcdCommit, "run", commit_all)
+    monkeypatch.setattr(commit.EtcdCommit, "_write_object", write)
+
+
+def test_cluster_with_a_write_that_overtook_a_batch_is_not_settled(
+    cluster: LocalCluster, etcd_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.client.create("deployments.apps", deployment(), namespace="default")
+    checkpoints: list[Checkpoint | None] = []
+    with closing(open_cluster(etcd_address)) as other:
+
+        def look() -> None:
+            for number in range(20):  # revisions that tell nothing of objects
+                other.store.set_values({"number": str(number)})
+                checkpoints.append(settled_checkpoint(other))
+
+        overtake_batch(monkeypatch, other, look)
+        settle(cluster)
+        assert checkpoints == [None] * 20
+        assert settled_checkpoint(other) is not None
+
+
+def test_write_that_overtook_the_last_batch_of_a_manager_is_acted_on_by_the_next(
+    cluster: LocalCluster, etcd_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.client.create("deployments.apps", deployment(), namespace="default")
+    with closing(open_cluster(etcd_address)) as other:
+
+        def die() -> None:
+            for number in range(20):
+                other.store.set_values({"number": str(number)})
+            raise KeyboardInterrupt
+
+        overtake_batch(monkeypatch, other, die)
+        with pytest.raises(KeyboardInterrupt):
+            settle(cluster)
+        settle(other)
+    assert running(cluster) == ["Running"] * 4
+
+
 @pytest.mark.parametrize("number", [0, 1, 2, 3, 5, 8, 13, 21, 30])
 def test_batch_that_is_cut_before_any_object_converges(
     cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch, number: int
@@ -185,7 +248,7 @@ def test_manager_that_lost_its_election_writes_nothing_more(
     cluster.client.create("deployments.apps", deployment(), namespace="default")
     with manager_lock(cluster) as is_lost:
         assert is_lost is not None
-        manager = build_manager(cluster)
+        controllers = build_manager(cluster)
         address = parse_address(etcd_address, {})
         with closing(EtcdClient(address)) as client:
             kv, _ = client.get(OwnKeys(address.prefix).lock(MANAGER_LOCK))
@@ -193,7 +256,7 @@ def test_manager_that_lost_its_election_writes_nothing_more(
             client.revoke_lease(kv.lease)
         revision = cluster.store.revision
         with pytest.raises(LockTimeoutError):
-            manager.run_until_settled()
+            controllers.run_until_settled()
         assert cluster.store.revision == revision
         assert is_lost()
     settle(cluster)
@@ -205,8 +268,7 @@ def test_events_of_a_cluster_with_a_clock_are_over_by_its_time(cluster: LocalClu
     settle(cluster)
     assert cluster.client.list("events").items
     with manager_lock(cluster):
-        manager = build_manager(cluster)
-        manager.advance(cluster.clock.now().replace(hour=2))
+        build_manager(cluster).advance(cluster.clock.now().replace(hour=2))
     assert not [
         event for event in cluster.client.list("events").items if "web" in event["metadata"]["name"]
     ]

@@ -252,6 +252,7 @@ def _watch(factory: Factory, options: ControllerOptions) -> None:
     with stop_signals() as received:
         manager = build_manager(cluster)
         manager.poller.listen = cluster.store.wait_for_change
+        manager.poller.reads_folder = cluster.worktree is not None
         manager.poller.polled = files.look
         running.run_controllers(
             cluster, manager, lambda: bool(received), settled, failed, occupied=occupied

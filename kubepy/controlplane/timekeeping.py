@@ -119,13 +119,16 @@ class Poller:
     """Waits for changes, and polls the change log for them.
 
     Polling takes time that grows with the folder; the pause grows with it. Where it can listen, it
-    waits out only that pause, and then until a file changes.
+    waits out only that pause, and then until a file changes. Without a folder polling takes the
+    time of what has changed: one that listens rests for as long, so that it hears of the next
+    change at once, however long the last one took on a busy machine.
 
     :param poll: polls the change log.
     :param is_quiet: tells, at next to no cost, that nothing has changed.
     :ivar listen: waits until a file has changed, at most so many seconds; returns False, at once,
         where that cannot be told.
     :ivar polled: is called when a wait has looked for changes.
+    :ivar reads_folder: polling looks at all files.
     """
 
     def __init__(
@@ -133,6 +136,7 @@ class Poller:
     ) -> None:
         self.listen: Callable[[float], bool] = lambda seconds: False
         self.polled: Callable[[], None] = lambda: None
+        self.reads_folder = True
         self._clock = clock
         self._poll = poll
         self._is_quiet = is_quiet
@@ -162,6 +166,10 @@ class Poller:
         self.polled()
         self._last_poll = start
         cost = time.perf_counter() - start
+        if listens and not self.reads_folder:
+            self._rest = cost
+            return LISTEN_SECONDS
+
         if listens:
             self._rest = POLL_COST_RATIO * cost
         else:

@@ -8,12 +8,20 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kubepy.api.meta import Object, name_of
-from kubepy.controlplane import NAMES, RECONCILERS, build_manager, new_reconcilers, reconciler_names
+from kubepy.controlplane import (
+    NAMES,
+    RECONCILERS,
+    build_manager,
+    new_reconcilers,
+    reconciler_names,
+    timekeeping,
+)
 from kubepy.controlplane.manager import CheckpointStore, ListWatch, Manager
 from kubepy.controlplane.open import open_cluster
 from kubepy.runtime.checkpoint import (
@@ -374,6 +382,38 @@ def test_manager_that_listens_works_at_once_when_something_changes(lab):
     toy.manager.run(lambda: bool(copies(lab)))
     assert len(waits) == 2
     assert time.monotonic() - start < 10.0
+
+
+class Naps:
+    """A clock that only notes how long somebody sleeps."""
+
+    own = None
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+
+
+@pytest.mark.parametrize(("reads_folder", "deaf"), [(True, [1.0]), (False, [0.25])])
+def test_poller_without_a_folder_is_deaf_for_no_longer_than_a_slow_poll_took(
+    monkeypatch: pytest.MonkeyPatch, reads_folder: bool, deaf: list[float]
+) -> None:
+    now = [10.0]
+
+    def poll() -> None:
+        now[0] += 0.25  # on a busy machine
+
+    monkeypatch.setattr(timekeeping, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    naps = Naps()
+    poller = timekeeping.Poller(naps, poll, lambda: False)  # type: ignore[arg-type]
+    poller.listen = lambda seconds: True
+    poller.reads_folder = reads_folder
+    poller.wait(1.0)
+    assert naps.seconds == []
+    poller.wait(1.0)
+    assert naps.seconds == deaf
 
 
 def test_watch_outlives_what_passes(lab):

@@ -25,6 +25,11 @@ import pytest
 from tests.etcd import EtcdServer, fresh_prefix
 from tests.forkserver import ForkServer
 
+
+def case_id(case: Path) -> str:
+    return f"{case.parent.name}/{case.stem}"
+
+
 HERE = Path(__file__).parent
 PENDING = set((HERE / "pending.txt").read_text().split())
 CASES = sorted((HERE / "cases").glob("*/*.txt"))
@@ -56,8 +61,18 @@ OWN_TIME = [
     or re.search(r"^\$ .*\bsleep [0-9]", case.read_text(), re.MULTILINE)
     or NO_CHANGE in case.read_text()
 ]
-# Likewise in etcd: `make test-etcd` plays them all.
-IN_ETCD = CASES if os.environ.get("LONG_ETCD_TESTS") else CASES[::30]
+# Likewise in etcd, where `make test-etcd` plays them all; these are always played: their commands
+# come close after what the controllers work on.
+CLOSE = {
+    "cli/node-operations",
+    "deployment/recreate-strategy",
+    "deployment/rollout-scaled-while-stuck",
+}
+IN_ETCD = [
+    case
+    for index, case in enumerate(CASES)
+    if os.environ.get("LONG_ETCD_TESTS") or index % 30 == 0 or case_id(case) in CLOSE
+]
 
 
 def load_runner():
@@ -69,10 +84,6 @@ def load_runner():
 
 RUNNER = load_runner()
 KUBEPY = shutil.which("kubepy", path=os.path.dirname(sys.executable)) or "kubepy"
-
-
-def case_id(case: Path) -> str:
-    return f"{case.parent.name}/{case.stem}"
 
 
 def differences(case: Path, program: str, watch: str, clock: str, state: str = "") -> str:
@@ -144,10 +155,6 @@ def test_recorded_case_holds_in_etcd(
     check(case, str(fork_server.program), state=state)
 
 
-@pytest.mark.skipif(
-    not os.environ.get("LONG_ETCD_TESTS"),
-    reason="on a busy machine a few overtake the controllers: `make test-etcd` runs them",
-)
 @pytest.mark.parametrize("case", IN_ETCD, ids=case_id)
 def test_recorded_case_holds_in_etcd_beside_background_controller(
     case: Path, fork_server: ForkServer, etcd_server: EtcdServer

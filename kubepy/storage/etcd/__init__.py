@@ -12,6 +12,7 @@ writeorder.py for which objects it matters in which order they are written
 source.py     everything at one revision, read when it is asked for
 following.py  everything in memory, following a watch
 history.py    the changes between two revisions
+rest.py       the newest revisions that have written no object
 compaction.py forgets what is older than some minutes
 leases.py     named locks, and leases of objects that are over after a while
 copying.py    the copy of another store's state: ``kubepy fork``

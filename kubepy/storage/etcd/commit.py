@@ -9,6 +9,7 @@ from kubepy.storage.errors import ConflictError, StorageError
 from kubepy.storage.etcd.client import Compare, Delete, Get, Operation, Put, RangeResult
 from kubepy.storage.etcd.errors import EtcdError
 from kubepy.storage.etcd.ownkeys import dump_entries, dump_settings, dump_text
+from kubepy.storage.etcd.rest import Rest
 from kubepy.storage.etcd.source import RangeSource
 from kubepy.storage.memory import MemoryTransaction
 from kubepy.storage.model import ADDED, DELETED, MODIFIED, Key, LogEntry, Object, set_version
@@ -420,9 +421,11 @@ class EtcdCommit:
         """Write something if nobody has changed the object, and all locks are held; return the
         revision. Raises ConflictError, LockTimeoutError."""
         compares = self._with_locks(compares)
-        client = self._context.keyspace.client
+        keyspace = self._context.keyspace
+        if write is None:
+            return self._checked(keyspace.rest.write(compares, operations, self._reads()), None)
         try:
-            result = client.txn(compares, operations, self._reads())
+            result = keyspace.client.txn(compares, operations, self._reads())
         except EtcdError as error:
             result = self._with_another_lease(error, write, compares, operations)
         return self._checked(result, write)
@@ -441,13 +444,13 @@ class EtcdCommit:
     def _with_another_lease(
         self,
         error: EtcdError,
-        write: KeyWrite | None,
+        write: KeyWrite,
         compares: list[Compare],
         operations: list[Operation],
     ) -> TxnResult:
         """Write an object again whose lease is not there any more: an administrator has revoked it.
         Raises other errors again."""
-        if error.code != NO_LEASE or self._context.leases is None or write is None:
+        if error.code != NO_LEASE or self._context.leases is None:
             raise error
         self._context.leases.forget()
         client = self._context.keyspace.client
@@ -461,6 +464,7 @@ class EtcdCommit:
                     raise lock.lost()
             place = write.key.place if write is not None else "a value"
             raise ConflictError(f"{place} was changed by somebody else")
+        self._context.keyspace.rest.learn(Rest(result.revision, result.revision))
         self._revisions.append(result.revision)
         return result.revision
 

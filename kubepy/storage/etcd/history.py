@@ -41,10 +41,14 @@ class PastChanges(NamedTuple):
 
     :ivar entries: the change log, oldest first.
     :ivar objects: the newest states of objects that are there.
+    :ivar is_quiet: no object was written.
+    :ivar is_undisturbed: nobody else has written to etcd either.
     """
 
     entries: list[LogEntry]
     objects: Mapping[Key, ObjectState]
+    is_quiet: bool = True
+    is_undisturbed: bool = True
 
     def changes(self) -> Changes:
         """Return the changes, of which each object has one."""
@@ -63,6 +67,7 @@ def read_history(keyspace: Keyspace, since: int, until: int) -> PastChanges:
     """Read what happened after a revision up to another. Raises CompactedError."""
     entries: list[LogEntry] = []
     objects: dict[Key, ObjectState] = {}
+    is_quiet = is_undisturbed = True
     if since >= until:
         return PastChanges(entries, objects)
     for events in _batches(keyspace, since, until):
@@ -72,7 +77,9 @@ def read_history(keyspace: Keyspace, since: int, until: int) -> PastChanges:
                 break
             key = keyspace.keys.parse(event.kv.key)
             if key is None:
+                is_undisturbed = is_undisturbed and event.kv.key.startswith(keyspace.own.start)
                 continue
+            is_quiet = False
             entry, text = _entry(keyspace.values, key, event)
             if entry is not None:
                 entries.append(entry)
@@ -82,7 +89,7 @@ def read_history(keyspace: Keyspace, since: int, until: int) -> PastChanges:
                 revision = event.kv.mod_revision
                 expires = expirations.get((key, revision))
                 objects[key] = ObjectState(revision, text, expires)
-    return PastChanges(entries, objects)
+    return PastChanges(entries, objects, is_quiet, is_undisturbed)
 
 
 def expirations_of(own: OwnKeys, events: Iterable[KeyEvent]) -> dict[tuple[Key, int], float]:

@@ -9,6 +9,7 @@ from kubepy.storage.etcd.client import EtcdClient
 from kubepy.storage.etcd.errors import ValueFormatError
 from kubepy.storage.etcd.keys import EtcdKeys
 from kubepy.storage.etcd.ownkeys import OwnKeys, end_of, load_entries
+from kubepy.storage.etcd.rest import RestNotes
 from kubepy.storage.etcd.values import StoredForms, Values
 from kubepy.storage.state import ObjectRecord
 from kubepy.storage.timeline import TimelineEntry, cut
@@ -29,6 +30,7 @@ class Keyspace:
         self.client = client or EtcdClient(address)
         self.keys = EtcdKeys(address.prefix)
         self.own = OwnKeys(address.prefix)
+        self.rest = RestNotes(self.client, self.own.rest)
         self.values = Values(self.keys, forms, is_protobuf=address.values == "protobuf")
 
     def records(

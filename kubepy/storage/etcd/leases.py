@@ -20,6 +20,7 @@ from kubepy.storage.etcd.errors import EtcdCompactedError, EtcdError, LeaseLostE
 
 if TYPE_CHECKING:
     from kubepy.storage.etcd.client import EtcdClient
+    from kubepy.storage.etcd.rest import RestNotes
 
 RENEW_SHARE = 4 / 15  # of the time of a lock, after which it is renewed
 MAX_COMMAND = 200  # characters of the command that names a holder …
@@ -39,12 +40,15 @@ class HeldLock:
     :ivar compare: holds as long as the lock is held, for transactions.
     """
 
-    def __init__(self, client: EtcdClient, name: str, key: bytes, seconds: int) -> None:
+    def __init__(
+        self, client: EtcdClient, rest: RestNotes, name: str, key: bytes, seconds: int
+    ) -> None:
         """Take the lock. Raises LockTimeoutError at once where another process has it.
 
         :param seconds: after which it is free where this process has died or was cut off.
         """
         self._client = client
+        self._rest = rest
         self._name = name
         self._key = key
         self._is_over = threading.Event()
@@ -56,7 +60,8 @@ class HeldLock:
         command = " ".join([os.path.basename(program), *arguments])
         command = _PASSWORDS.sub(r"\1\2…", command)[:MAX_COMMAND]
         holder = f"process {os.getpid()} on {socket.gethostname()} ({command})"
-        taken = client.txn([Compare(key, 0)], [Put(key, holder.encode(), self._lease)], [Get(key)])
+        put = Put(key, holder.encode(), self._lease)
+        taken = rest.write([Compare(key, 0)], [put], [Get(key)])
         if not taken.succeeded:
             with suppress(EtcdError):
                 client.revoke_lease(self._lease)
@@ -92,7 +97,7 @@ class HeldLock:
         """Give the lock back."""
         self._is_over.set()
         with suppress(EtcdError):  # then it is over by itself
-            self._client.txn([self.compare], [Delete(self._key)])
+            self._rest.write([self.compare], [Delete(self._key)])
             self._client.revoke_lease(self._lease)
 
 

@@ -6,7 +6,7 @@ kube-apiserver reads.
     /kubepy/timeline/TIME-NUMBER       the entries of one write on the timeline
     /kubepy/expiring/TIME/RESOURCE/…   when a volatile object is over, in a cluster with a clock
     /kubepy/locks/NAME                 who holds a lock, and the election of the controllers
-    /kubepy/quiet                      two revisions between which nothing has changed
+    /kubepy/rest                       revisions that have written nothing but such values
     /kubepy/mark                       is not there: read for the newest revision alone
 """
 
@@ -42,7 +42,7 @@ class OwnKeys:
         self.end = own[:-1] + b"0"
         self.settings = own + b"settings"
         self.mark = own + b"mark"
-        self.quiet = own + b"quiet"
+        self.rest = own + b"rest"
         self.meta = own + b"meta/"
         self.timeline = own + b"timeline/"
         self.expiring = own + b"expiring/"

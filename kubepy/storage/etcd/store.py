@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from kubepy.storage.errors import (
     StorageError,
 )
 from kubepy.storage.etcd.client import Compare, Delete, Put
-from kubepy.storage.etcd.errors import EtcdCompactedError, EtcdError
+from kubepy.storage.etcd.errors import EtcdCompactedError
 from kubepy.storage.etcd.keyspace import Keyspace
 from kubepy.storage.etcd.ownkeys import (
     dump_entries,
@@ -33,6 +33,7 @@ from kubepy.storage.etcd.ownkeys import (
     load_settings,
     load_text,
 )
+from kubepy.storage.etcd.rest import Rest
 from kubepy.storage.etcd.source import RangeSource, RangeTables
 from kubepy.storage.etcd.values import AS_THEY_ARE
 from kubepy.storage.etcd.writeorder import IN_ORDER, WriteOrder
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
     from kubepy.storage.timeline import NewRecorder, TimelineEntry
 
 Records = list[ObjectRecord]
-MANY = 1_000  # revisions that it takes a while to read
+MANY = 1_000  # revisions that it takes a while to read, so that others are told of it
 HISTORY = 5_000  # revisions that a state reaches back at most
 DEFAULT_SETTINGS: Object = {"formatVersion": 1}
 
@@ -108,6 +109,7 @@ class EtcdStore:
         self._held: dict[str, HeldLock] = {}
         self._checked_floor = 0
         self._was_made = False
+        self._opening: Object | None = None  # the settings, where they were read a moment ago
         self._defaults: Object = DEFAULT_SETTINGS
 
     def connect(
@@ -269,15 +271,31 @@ class EtcdStore:
         return ObjectStream(revision, objects)
 
     def _records(self, resource: str, namespace: str | None) -> tuple[int, Records]:
+        if self._follower is None and resource not in self._volatile:
+            return self._read_records(resource, namespace)
         state, now = self.state(), self._now()
         if namespace is None and isinstance(state.source, RangeSource):
             state.source.read_whole(resource)
         records = state.records(resource, namespace)
         return state.revision, [record for record in records if record.is_alive(now)]
 
+    def _read_records(self, resource: str, namespace: str | None) -> tuple[int, Records]:
+        """Read the objects of a resource at the newest revision, without a state."""
+        start, end = self._keyspace.keys.range_of(resource, namespace or None)
+        try:
+            pages = list(self._client.pages(start, end))
+        except EtcdCompactedError as error:  # between two pages
+            raise LostStateError(str(error)) from error
+        records = [
+            record
+            for record in self._keyspace.records(pages, {})
+            if record.key.resource == resource and namespace in (None, record.key.namespace)
+        ]
+        return pages[0].revision, sorted(records, key=_key_of)
+
     def changes(self, since: int) -> ChangesSince:
         """Return what changed after a revision, oldest first. Raises CompactedError."""
-        revision = self.revision
+        revision, noted = self._keyspace.rest.newest()
         if self._follower is not None:
             state = self._followed(revision)
             if since >= state.compacted:
@@ -285,22 +303,14 @@ class EtcdStore:
             revision = state.revision
         if since > revision:
             raise CompactedError(f"revision {since} is not there: the newest is {revision}")
-        begin = self._quiet_until(since) if revision - since > MANY else since
-        changes = history.read_history(self._keyspace, begin, revision).changes()
-        if not changes and revision - begin > MANY:
-            self._note_quiet(since, revision)
-        return ChangesSince(revision, changes)
-
-    def _quiet_until(self, since: int) -> int:
-        """Return a revision up to which nothing has changed here after another one, as somebody
-        has noted who found only changes of others: of other clusters in the same etcd."""
-        kv, _ = self._client.get(self._own.quiet)
-        noted = kv.value.decode().split() if kv is not None else ["", ""]
-        return int(noted[1]) if noted[0] == str(since) else since
-
-    def _note_quiet(self, since: int, revision: int) -> None:
-        with suppress(EtcdError):  # the next one reads what this one has read
-            self._client.txn([], [Put(self._own.quiet, f"{since} {revision}".encode())])
+        if not noted.since <= since <= noted.until:
+            noted = Rest(since, since)
+        if noted.until >= revision:
+            return ChangesSince(revision, [])
+        past = history.read_history(self._keyspace, noted.until, revision)
+        if past.is_quiet and (past.is_undisturbed or revision - noted.until > MANY):
+            self._keyspace.rest.note(Rest(noted.since, revision))
+        return ChangesSince(revision, past.changes())
 
     def watch(self, listener: Callable[[CommittedChanges], None]) -> None:
         """Call a function with each object that this store has written."""
@@ -377,7 +387,10 @@ class EtcdStore:
     def settings(self) -> Object:
         """Return the settings of the cluster."""
         current = self._current()
-        return self._newest()[1] if current is None else current.all_settings()
+        if current is not None:
+            return current.all_settings()
+        settings, self._opening = self._opening, None
+        return self._newest()[1] if settings is None else settings
 
     def meta(self, name: str) -> str | None:
         """Return a small value that is no object."""
@@ -417,7 +430,10 @@ class EtcdStore:
     def has_settings(self) -> bool:
         """Tell whether a cluster of kubepy's is there. It does not go away any more."""
         if not self._was_made:
-            self._was_made = self._client.get(self._own.settings)[0] is not None
+            kv, _ = self._client.get(self._own.settings)
+            if kv is not None:
+                self._was_made = True
+                self._opening = self._settings_of(kv)
         return self._was_made
 
     def has_objects(self) -> bool:
@@ -432,7 +448,7 @@ class EtcdStore:
     def add_to_timeline(self, entries: Sequence[TimelineEntry]) -> None:
         """Add entries of another store after those that are there."""
         put = Put(self._own.new_timeline_key(), dump_entries(entries))
-        self._client.txn([], [put])
+        self._keyspace.rest.write([], [put])
 
     def _shorten_timeline(self, last: TimelineEntry, keep: float) -> None:
         """Remove entries that are not kept any more, once there are many of them."""
@@ -454,7 +470,7 @@ class EtcdStore:
         kept = cut(entries, last.at - microseconds(keep), longest(keep))
         end = kept[0].revision if kept else len(kvs)
         for kv in kvs[:end]:
-            self._client.txn([], [Delete(kv.key)])
+            self._keyspace.rest.write([], [Delete(kv.key)])
 
     # --- locks
 
@@ -469,7 +485,7 @@ class EtcdStore:
         if holder is not None:  # who waits for the lock asks often, and leaves no leases behind
             raise LockTimeoutError(f"{name} is held by {holder}")
         key, seconds = self._own.lock(name), self.address.lease
-        lock = leases.HeldLock(self._client, name, key, seconds)
+        lock = leases.HeldLock(self._client, self._keyspace.rest, name, key, seconds)
         self._held[name] = lock
         try:
             yield lock.is_lost
@@ -481,3 +497,7 @@ class EtcdStore:
         """Return the process that holds a named lock, None when there is none."""
         kv, _ = self._client.get(self._own.lock(name))
         return kv.value.decode() if kv is not None else None
+
+
+def _key_of(record: ObjectRecord) -> Key:
+    return record.key

@@ -17,7 +17,7 @@ from kubepy.storage.etcd import commit, compaction, leases
 from kubepy.storage.etcd import history as histories
 from kubepy.storage.etcd import store as stores
 from kubepy.storage.etcd.address import parse_address
-from kubepy.storage.etcd.client import EtcdClient
+from kubepy.storage.etcd.client import EtcdClient, Put
 from kubepy.storage.etcd.errors import EtcdError
 from kubepy.storage.etcd.history import PastChanges, read_history
 from kubepy.storage.etcd.keys import EtcdKeys
@@ -524,14 +524,14 @@ def test_conflict_among_unordered_objects_leaves_the_others(open_store: Open) ->
 
 
 def test_quiet_time_between_the_writes_of_others_is_read_once(
-    open_store: Open, monkeypatch: pytest.MonkeyPatch
+    open_store: Open, client: EtcdClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stores, "MANY", 10)
     store = open_store()
     create(store, config_map("a"))
     since = store.revision
-    for number in range(20):  # stands for another cluster in the same etcd
-        store.set_values({"beside": str(number)})
+    for number in range(20):  # as another cluster in the same etcd does
+        client.txn([], [Put(b"/others/kubepy/beside", b"%d" % number)])
     read: list[tuple[int, int]] = []
 
     def read_noted(keyspace: Keyspace, begin: int, end: int) -> PastChanges:
@@ -540,9 +540,14 @@ def test_quiet_time_between_the_writes_of_others_is_read_once(
 
     monkeypatch.setattr(histories, "read_history", read_noted)
     first = store.changes(since)
+    client.txn([], [Put(b"/others/kubepy/beside", b"last")])
     again = open_store().changes(since)
     assert first.changes == again.changes == []
-    assert read == [(since, first.revision), (first.revision, again.revision)]
+    assert read[0] == (since, first.revision)
+    assert first.revision < again.revision
+    [(begin, end)] = read[1:]
+    assert begin >= first.revision
+    assert end == again.revision
     create(store, config_map("b"))
     assert [change.key.name for change in open_store().changes(since).changes] == ["b"]
 

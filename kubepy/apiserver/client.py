@@ -15,6 +15,7 @@ everything else in common. A request is its own transaction, or one of many in a
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import datetime
@@ -59,9 +60,10 @@ from kubepy.storage import (
     is_disk_full,
 )
 from kubepy.storage.frozen import thawed
-from kubepy.storage.model import in_full, set_version
+from kubepy.storage.model import in_full, set_version, to_json
 
 if TYPE_CHECKING:
+    from kubepy.api.schema.openapi import Schema
     from kubepy.apiserver.customresources.strategy import CustomStrategy
     from kubepy.apiserver.fault_settings import FaultSettings
     from kubepy.storage.store import Reads, Store, Transaction
@@ -1012,23 +1014,32 @@ class Client:
     def with_managed_fields(self, obj: Object) -> Object:
         """Return an object with its managedFields as the API shows them; storage keeps less of
         them."""
+        return self._with_managers(obj, tracking.shown)
+
+    def as_stored_whole(self, text: str) -> str:
+        """Return the JSON of an object with its managedFields as an API server stores them."""
+        if '"managedFields":' not in text and '"controller":true' not in text:
+            return text  # an event, mostly: nothing is known of who made it
+        return to_json(self._with_managers(json.loads(text), tracking.stored_whole))
+
+    def with_short_managers(self, obj: Object) -> Object:
+        """Return an object that another server has stored with as little of its managedFields as
+        stands for all of them."""
+        return self._with_managers(obj, tracking.shortened)
+
+    def _with_managers(
+        self, obj: Object, convert: Callable[[Resource, Schema | None, Object], Object]
+    ) -> Object:
         api_version = obj.get("apiVersion", "")
         resource = self._server.scheme.for_kind(api_version, obj.get("kind", ""))
-        if resource and resource.custom:
+        if resource is None:
+            return obj
+        if resource.custom:
             resource = resource.at(api_version.rpartition("/")[2])
-        elif (
-            resource and resource.storage_key != resource.key
-        ):  # its managers are those of the stored object
-            stored = self.with_managed_fields(
-                self._server.strategy(resource).to_stored_version(obj)
-            )
-            return {**obj, "metadata": stored["metadata"]}
-
-        return (
-            tracking.shown(resource, self._server.strategy(resource).field_schema(), obj)
-            if resource
-            else obj
-        )
+        elif resource.storage_key != resource.key:  # its managers are those of the stored object
+            as_stored = self._server.strategy(resource).to_stored_version(obj)
+            return {**obj, "metadata": self._with_managers(as_stored, convert)["metadata"]}
+        return convert(resource, self._server.strategy(resource).field_schema(), obj)
 
     # --- changes ----------------------------------------------------------------------------------
 

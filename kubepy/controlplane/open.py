@@ -192,9 +192,10 @@ def copy_cluster(cluster: LocalCluster, place: Path | str) -> None:
     else:
         now = cluster.clock.now().timestamp()
         expiries = {resource: now + seconds for resource, seconds in VOLATILE.items()}
+        shorten = cluster.client.with_short_managers
         for is_last in (False, False, True):
             try:
-                copying.write_state(cluster.store.state(), os.fspath(place), expiries)
+                copying.write_state(cluster.store.state(), os.fspath(place), expiries, shorten)
                 return
             except LostStateError:  # its revision was compacted while it was read
                 if is_last:
@@ -210,6 +211,7 @@ def _copy_to_etcd(cluster: LocalCluster, place: str) -> None:
         settings = {**NEW_IN_ETCD, **settings, "bootstrap": FULL}
     store = _etcd_store(place)
     store.connect(lambda: cluster.clock.now().timestamp())
+    store.write_whole(cluster.client.as_stored_whole)
     try:
         revision = etcd_copying.write_state(state, store, settings, cluster.implied_objects())
         checkpoints.move(store, state, revision)
@@ -246,7 +248,9 @@ def _open(place: Path | str, lock_timeout: float, opened: Store | None = None) -
             if not etcd.has_objects():
                 raise NoClusterError(f"{etcd.address}: there is no cluster")
             etcd.assume(OF_A_CONTROL_PLANE)
-        return LocalCluster(etcd, new_memory_store)
+        cluster = LocalCluster(etcd, new_memory_store)
+        etcd.write_whole(cluster.client.as_stored_whole)
+        return cluster
     except BaseException:
         etcd.close()
         raise

@@ -182,11 +182,64 @@ def keep_times(
 def shown(resource: Resource, schema: Schema | None, obj: Object) -> Object:
     """Return the object with complete managedFields, without any if nothing is known of its
     managers."""
+    managers = _completed(resource, schema, bare(obj), obj["metadata"].get("managedFields") or [])
+    return _with_entries(obj, encode_all(managers))
+
+
+def stored_whole(resource: Resource, schema: Schema | None, obj: Object) -> Object:
+    """Return the object with complete managedFields, as an API server stores it; without any where
+    nothing is known of who made it.
+
+    Who reports the status has written it when it says so, though no field was new then.
+    """
+    entries = obj["metadata"].get("managedFields") or []
+    if not entries and controller_of(obj) is None:
+        return obj
+    managers = _completed(resource, schema, bare(obj), entries)
+    if any(_is_observer(entry) for entry in entries):
+        newest = _newest_time(obj.get("status"))
+        managers = [
+            (manager, _not_before(newest, manager, managed)) for manager, managed in managers
+        ]
+    return _with_entries(obj, encode_all(managers))
+
+
+def _is_observer(entry: Entry) -> bool:
+    return entry.get("subresource") == "status" and entry["manager"] in (CONTROLLERS, KUBELET)
+
+
+def _not_before(newest: str, manager: FieldManager, managed: Managed) -> Managed:
+    """Return the fields of a manager with a later time, if it is who reports the status."""
+    if manager.subresource == "status" and manager.name in (CONTROLLERS, KUBELET):
+        return managed._replace(time=max(managed.time, newest))
+    return managed
+
+
+def shortened(resource: Resource, schema: Schema | None, obj: Object) -> Object:
+    """Return the object with the least managedFields that stand for the complete ones it has."""
+    entries = obj["metadata"].get("managedFields") or []
+    if any(is_stamp(entry) for entry in entries):
+        return obj
+    creators = [
+        stamp(entry["manager"], entry["apiVersion"], entry.get("time", ""))
+        for entry in entries
+        if entry["operation"] == UPDATE
+        and not entry.get("subresource")
+        and entry["manager"] != CONTROLLERS
+    ]
+    for stamps in ([], creators):
+        short = _with_entries(obj, stamps)
+        if stored_whole(resource, schema, short)["metadata"].get("managedFields") == entries:
+            return short
+    return obj
+
+
+def _with_entries(obj: Object, entries: list[Entry]) -> Object:
     metadata = dict(obj["metadata"])
-    entries = encode_all(
-        _completed(resource, schema, bare(obj), metadata.pop("managedFields", None) or [])
-    )
-    return {**obj, "metadata": {**metadata, "managedFields": entries} if entries else metadata}
+    metadata.pop("managedFields", None)
+    if entries:
+        metadata["managedFields"] = entries
+    return {**obj, "metadata": metadata}
 
 
 def reread(entries: list[Entry]) -> list[Entry]:

@@ -123,6 +123,11 @@ class EtcdStore:
         self._new_recorder = new_recorder
         self._new_indexes = indexes
 
+    def write_whole(self, complete: Callable[[str], str]) -> None:
+        """Let a function make the JSON of objects whole that are written. What is read may have
+        either form."""
+        self._keyspace.values.complete = complete
+
     def close(self) -> None:
         """Let go of etcd."""
         if self._follower is not None:

@@ -7,7 +7,7 @@ is its text as it is.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol
 
 from kubepy.storage.etcd.errors import ValueFormatError
@@ -67,12 +67,14 @@ class Values:
 
     :param keys: name a value in an error.
     :param is_protobuf: write protobuf; what is read says itself what it is.
+    :ivar complete: makes the JSON of an object whole that kubepy keeps in a shorter form.
     """
 
     def __init__(self, keys: EtcdKeys, forms: StoredForms, *, is_protobuf: bool = False) -> None:
         self._keys = keys
         self._forms = forms
         self._is_protobuf = is_protobuf
+        self.complete: Callable[[str], str] | None = None
 
     def encode(self, key: Key, text: str) -> bytes:
         """Return the value for an object.
@@ -81,6 +83,8 @@ class Values:
             makes it.
         """
         is_converted = key.resource in self._forms.CONVERTED
+        if self.complete is not None:
+            text = self.complete(text)
         if not is_converted and not self._is_protobuf:
             return text.encode()
         obj: Object = json.loads(text)

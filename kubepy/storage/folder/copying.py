@@ -19,7 +19,7 @@ import sqlite3
 import stat
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from math import inf
 from shutil import rmtree
@@ -45,7 +45,7 @@ from kubepy.storage.folder.files import (
 )
 from kubepy.storage.folder.manifest import managers_of, to_file
 from kubepy.storage.folder.paths import SUFFIX, encode, folder_of, parent_of, path_of
-from kubepy.storage.model import Object
+from kubepy.storage.model import Object, to_json
 from kubepy.storage.state import State
 
 NOT_COPIED = frozenset(
@@ -407,17 +407,23 @@ def _remember_settings(folder: StateFolder, values: Object) -> None:
 # --- writing what another store holds ---
 
 
-def write_state(state: State, target: str, expiries: Mapping[str, float] = NO_EXPIRIES) -> None:
+def write_state(
+    state: State,
+    target: str,
+    expiries: Mapping[str, float] = NO_EXPIRIES,
+    shorten: Callable[[Object], Object] = lambda obj: obj,
+) -> None:
     """Write all that a store holds as a new state folder, with its revisions and its change log.
     Raises FolderError.
 
     :param expiries: by resource, when objects are over of which the store does not say that: in
         etcd only their leases know.
+    :param shorten: returns an object as a folder keeps it: etcd has it whole.
     """
     with new_folder(target):
         folder = StateFolder(target)
         with _new_index(target) as database:
-            rows = list(_written_rows(state, folder, expiries))
+            rows = list(_written_rows(state, folder, expiries, shorten))
             now_ns = time.time_ns()  # nobody edits the files before they are a cluster
             database.put(
                 row._replace(racy=int(row.size > 0 and is_racy(row.stamp, now_ns))) for row in rows
@@ -442,7 +448,10 @@ def write_state(state: State, target: str, expiries: Mapping[str, float] = NO_EX
 
 
 def _written_rows(
-    state: State, folder: StateFolder, expiries: Mapping[str, float]
+    state: State,
+    folder: StateFolder,
+    expiries: Mapping[str, float],
+    shorten: Callable[[Object], Object],
 ) -> Iterator[Row]:
     """Write the files of all objects, and yield their rows."""
     for resource in sorted(state.tables):
@@ -453,7 +462,8 @@ def _written_rows(
             if expires is not None:
                 yield Row(*key, record.revision, text, expires=expires)
                 continue
-            obj = json.loads(text)
+            obj = shorten(json.loads(text))
+            text = to_json(obj)
             path, data = path_of(key), to_file(obj)
             if len(data) > MAX_SIZE:
                 raise FolderError(printable(f"{folder.absolute(path)}: would be larger than 3 MiB"))

@@ -59,10 +59,13 @@ def settle(cluster: LocalCluster) -> None:
 
 
 def content(cluster: LocalCluster) -> dict[str, list[Object]]:
-    """Return the objects of a cluster, without their versions."""
+    """Return the objects of a cluster with all their managers, without their versions."""
     objects: dict[str, list[Object]] = {}
     for resource in RESOURCES:
-        items = [dict(item) for item in cluster.client.list(resource).items]
+        items = [
+            dict(cluster.client.with_managed_fields(item))
+            for item in cluster.client.list(resource).items
+        ]
         for item in items:
             metadata = {**item["metadata"]}
             del metadata["resourceVersion"]

@@ -1020,7 +1020,9 @@ class Client:
         """Return the JSON of an object with its managedFields as an API server stores them."""
         if '"managedFields":' not in text and '"controller":true' not in text:
             return text  # an event, mostly: nothing is known of who made it
-        return to_json(self._with_managers(json.loads(text), tracking.stored_whole))
+        obj = json.loads(text)
+        whole = self._with_managers(obj, tracking.stored_whole)
+        return to_json(whole)
 
     def with_short_managers(self, obj: Object) -> Object:
         """Return an object that another server has stored with as little of its managedFields as
@@ -1039,7 +1041,8 @@ class Client:
         elif resource.storage_key != resource.key:  # its managers are those of the stored object
             as_stored = self._server.strategy(resource).to_stored_version(obj)
             return {**obj, "metadata": self._with_managers(as_stored, convert)["metadata"]}
-        return convert(resource, self._server.strategy(resource).field_schema(), obj)
+        schema = self._server.strategy(resource).field_schema()
+        return convert(resource, schema, obj)
 
     # --- changes ----------------------------------------------------------------------------------
 

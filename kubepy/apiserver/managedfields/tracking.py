@@ -205,14 +205,17 @@ def stored_whole(resource: Resource, schema: Schema | None, obj: Object) -> Obje
 
 
 def _is_observer(entry: Entry) -> bool:
-    return entry.get("subresource") == "status" and entry["manager"] in (CONTROLLERS, KUBELET)
+    if entry.get("subresource") != "status":
+        return False
+    return entry["manager"] in (CONTROLLERS, KUBELET)
 
 
 def _not_before(newest: str, manager: FieldManager, managed: Managed) -> Managed:
     """Return the fields of a manager with a later time, if it is who reports the status."""
-    if manager.subresource == "status" and manager.name in (CONTROLLERS, KUBELET):
-        return managed._replace(time=max(managed.time, newest))
-    return managed
+    if manager.subresource != "status" or manager.name not in (CONTROLLERS, KUBELET):
+        return managed
+    time = max(managed.time, newest)
+    return managed._replace(time=time)
 
 
 def shortened(resource: Resource, schema: Schema | None, obj: Object) -> Object:
@@ -229,7 +232,8 @@ def shortened(resource: Resource, schema: Schema | None, obj: Object) -> Object:
     ]
     for stamps in ([], creators):
         short = _with_entries(obj, stamps)
-        if stored_whole(resource, schema, short)["metadata"].get("managedFields") == entries:
+        whole = stored_whole(resource, schema, short)
+        if whole["metadata"].get("managedFields") == entries:
             return short
     return obj
 

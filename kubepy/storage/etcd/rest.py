@@ -76,7 +76,8 @@ class RestNotes:
             self.newest()
         known = self._known
         assert known is not None
-        note = Put(self._key, f"{known.since} {known.until}".encode())
+        text = f"{known.since} {known.until}"
+        note = Put(self._key, text.encode())
         result = self._client.txn(compares, [*operations, note], failure)
         self.learn(Rest(result.revision, result.revision))
         if result.succeeded:
@@ -91,8 +92,10 @@ class RestNotes:
 
 
 def _read(kv: KeyValue) -> Rest:
-    since, _, until = kv.value.decode().partition(" ")
-    return _after_write(Rest(int(since), int(until)), kv.mod_revision)
+    text = kv.value.decode()
+    since, _, until = text.partition(" ")
+    noted = Rest(int(since), int(until))
+    return _after_write(noted, kv.mod_revision)
 
 
 def _after_write(known: Rest, revision: int) -> Rest:

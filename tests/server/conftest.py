@@ -267,11 +267,16 @@ class ServerProcess:
 
     :param limits: constants of modules of ``kubepy.server`` that are others in this process:
         "listener.HEADER_SECONDS".
+    :param state: the place of the cluster, if it is not in the folder.
     :ivar kubeconfig: the path of its kubeconfig.
     """
 
     def __init__(
-        self, folder: Path, *flags: str, limits: Mapping[str, float] | None = None
+        self,
+        folder: Path,
+        *flags: str,
+        limits: Mapping[str, float] | None = None,
+        state: str = "",
     ) -> None:
         self.folder = folder
         self.kubeconfig = folder.parent / "kubeconfig"
@@ -295,7 +300,7 @@ class ServerProcess:
                 sys.executable,
                 *program,
                 "--state",
-                str(folder),
+                state or str(folder),
                 "serve",
                 "--port=0",
                 f"--write-kubeconfig={self.kubeconfig}",

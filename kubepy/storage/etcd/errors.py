@@ -6,6 +6,7 @@ StorageError
 │   ├── UnreachableError      no endpoint answers; nothing was done
 │   ├── UncertainError        the answer is lost: a write may have been done or not
 │   ├── LeaseLostError        the lease does not exist any more
+│   ├── WatchDeniedError      the user may not watch this
 │   └── ValueFormatError      a value cannot be read: encrypted, or no object
 └── CompactedError
     └── EtcdCompactedError    … and the revision that etcd was compacted at
@@ -43,6 +44,10 @@ class UncertainError(EtcdError):
 
 class LeaseLostError(EtcdError):
     """The lease has expired or was revoked."""
+
+
+class WatchDeniedError(EtcdError):
+    """The user may not watch all that is to be watched."""
 
 
 class ValueFormatError(EtcdError):

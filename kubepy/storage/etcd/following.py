@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kubepy.storage.errors import StorageError
 from kubepy.storage.etcd.errors import ValueFormatError
-from kubepy.storage.etcd.history import EVERYTHING, expirations_of, next_of
+from kubepy.storage.etcd.history import expirations_of, next_of
+from kubepy.storage.etcd.notices import WatchBatch
 from kubepy.storage.etcd.ownkeys import end_of, load_settings, load_text
 from kubepy.storage.etcd.source import FollowedSource
 from kubepy.storage.model import (
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from kubepy.storage.indexes import FieldIndex
 
 PAGE = 2000
+GRACE = 0.01  # seconds in which the event of a write has mostly come
 Written = dict[tuple[Key, int], ObjectRecord]
 
 
@@ -71,16 +74,22 @@ class Follower:
         pages = client.pages(*keyspace.keys.everything, revision=revision, page=PAGE)
         expirations = keyspace.expirations(revision) if keeps_time else {}
         records = sorted(keyspace.records(pages, expirations), key=lambda record: record.key)
-        kv, _ = client.get(own.settings, revision)
         meta: list[tuple[str, tuple[str | None]]] = []
         for page in client.pages(own.meta, end_of(own.meta), revision=revision):
             meta += [(own.meta_name(kv.key), (load_text(kv.value),)) for kv in page.kvs]
         state = State(
-            load_settings(kv.value) if kv is not None else {},
+            self._settings(revision),
             meta=SortedMap(sorted(meta)),
             indexes=tuple(indexes),
         )
         return state.with_records([(record, None) for record in records], revision)
+
+    def _settings(self, revision: int) -> Object:
+        keyspace = self._keyspace
+        kv, _ = keyspace.client.get(keyspace.own.settings, revision)
+        if kv is None:
+            return {}
+        return load_settings(kv.value)
 
     def state(self, compacted: int) -> State:
         """Return what was followed so far. ``compacted``: from where on etcd has history."""
@@ -90,6 +99,8 @@ class Follower:
                 self._keyspace, state.revision, self._log_floor, self._log, len(self._log)
             )
             compacted = min(compacted, self._log_floor)
+        if not self._keyspace.watches_all:
+            state = state._replace(settings=self._settings(state.revision))
         return state._replace(compacted=compacted, source=source, is_borrowed=True)
 
     def follow(self, revision: int) -> None:
@@ -101,11 +112,25 @@ class Follower:
             while self._objects.revision < revision:
                 assert self._watch is not None
                 try:
-                    batch = next_of(self._watch, self._keyspace.timeout)
+                    batch = self._next_batch(self._watch)
                 except StorageError:
                     self._end_watch()
                     raise
                 self._take(batch.events, batch.revision)
+
+    def _next_batch(self, watch: Watch) -> WatchBatch:
+        """Wait for what the watch has for certain. One of objects alone is given an event, unless
+        it is known that there was none."""
+        keyspace = self._keyspace
+        if not keyspace.watches_all:
+            batch = watch.next_batch(GRACE)
+            if batch is not None:
+                return batch
+            _, noted = keyspace.rest.newest()
+            if noted.since <= self._objects.revision < noted.until:
+                return WatchBatch(noted.until, [])
+            keyspace.tick()
+        return next_of(watch, keyspace.timeout)
 
     def wait(self, seconds: float) -> bool:
         """Wait for the next events, at most so long; return False, at once, where another thread
@@ -114,9 +139,11 @@ class Follower:
             return False
         try:
             watch = self._watch or self._begin_watch()
-            batch = watch.next_batch(seconds)
-            if batch is not None:
+            until = time.monotonic() + seconds
+            while (batch := watch.next_batch(max(0.0, until - time.monotonic()))) is not None:
                 self._take(batch.events, batch.revision)
+                if not self._are_ticks(batch.events):
+                    break
         except StorageError:  # whoever follows next begins another watch, and hears of it
             self._end_watch()
             return False
@@ -124,10 +151,17 @@ class Follower:
             self._lock.release()
         return True
 
+    def _are_ticks(self, events: Sequence[KeyEvent]) -> bool:
+        """Return whether events were made for a watch of objects alone, and nothing has happened.
+        Two that follow each other's would never rest."""
+        return all(event.kv.key == self._keyspace.keys.tick for event in events)
+
     def _begin_watch(self) -> Watch:
         """Watch from what is known on. Raises EtcdError."""
         start = self._objects.revision + 1
-        self._watch = self._keyspace.client.watch(EVERYTHING, EVERYTHING, start_revision=start)
+        self._watch = self._keyspace.watch(start)
+        if not self._keyspace.watches_all:  # small values are read from now on
+            self._objects = self._objects._replace(meta=SortedMap())
         return self._watch
 
     def _end_watch(self) -> None:
@@ -137,10 +171,10 @@ class Follower:
             self._watch = None
 
     def _take(self, events: Sequence[KeyEvent], revision: int) -> None:
-        """Take events in, which lead to a revision."""
+        """Take events in, which lead to a revision. One that is known may be later."""
         keys, own = self._keyspace.keys, self._keyspace.own
         state = self._objects
-        expirations = expirations_of(own, events)
+        expirations = expirations_of(self._keyspace, events)
         meta: dict[str, str | None] = {}
         settings: Object | None = None
         changes: dict[Key, ObjectRecord] = {}
@@ -172,7 +206,7 @@ class Follower:
             state = state._replace(meta=state.meta.changed(values))
         if settings is not None:
             state = state._replace(settings=settings)
-        self._objects = state._replace(revision=revision)
+        self._objects = state._replace(revision=max(revision, state.revision))
         self._shorten()
 
     def _record(

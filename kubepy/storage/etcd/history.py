@@ -22,10 +22,7 @@ from kubepy.storage.model import (
 if TYPE_CHECKING:
     from kubepy.storage.etcd.client import KeyEvent, Watch, WatchBatch
     from kubepy.storage.etcd.keyspace import Keyspace
-    from kubepy.storage.etcd.ownkeys import OwnKeys
     from kubepy.storage.etcd.values import Values
-
-EVERYTHING = b"\0"  # the first of all keys, and the end of them
 
 
 class ObjectState(NamedTuple):
@@ -71,13 +68,13 @@ def read_history(keyspace: Keyspace, since: int, until: int) -> PastChanges:
     if since >= until:
         return PastChanges(entries, objects)
     for events in _batches(keyspace, since, until):
-        expirations = expirations_of(keyspace.own, events)
+        expirations = expirations_of(keyspace, events)
         for event in events:
             if event.kv.mod_revision > until:
                 break
             key = keyspace.keys.parse(event.kv.key)
             if key is None:
-                is_undisturbed = is_undisturbed and event.kv.key.startswith(keyspace.own.start)
+                is_undisturbed = is_undisturbed and keyspace.is_own(event.kv.key)
                 continue
             is_quiet = False
             entry, text = _entry(keyspace.values, key, event)
@@ -92,9 +89,15 @@ def read_history(keyspace: Keyspace, since: int, until: int) -> PastChanges:
     return PastChanges(entries, objects, is_quiet, is_undisturbed)
 
 
-def expirations_of(own: OwnKeys, events: Iterable[KeyEvent]) -> dict[tuple[Key, int], float]:
+def expirations_of(keyspace: Keyspace, events: Iterable[KeyEvent]) -> dict[tuple[Key, int], float]:
     """Return when the objects of some writes are over: those that say so."""
+    own = keyspace.own
     expirations: dict[tuple[Key, int], float] = {}
+    if not keyspace.watches_all:
+        if any(_is_volatile(keyspace, event) for event in events):
+            for key, (moment, revision) in keyspace.expirations().items():
+                expirations[key, revision] = moment
+        return expirations
     for event in events:
         if not event.is_delete and event.kv.key.startswith(own.expiring):
             moment, key = own.read_expiry(event.kv.key)
@@ -102,14 +105,21 @@ def expirations_of(own: OwnKeys, events: Iterable[KeyEvent]) -> dict[tuple[Key, 
     return expirations
 
 
-def _batches(keyspace: Keyspace, since: int, until: int) -> Iterator[list[KeyEvent]]:
-    """Yield the events of all keys after a revision, until they reach another.
+def _is_volatile(keyspace: Keyspace, event: KeyEvent) -> bool:
+    if event.is_delete:
+        return False
+    key = keyspace.keys.parse(event.kv.key)
+    if key is None:
+        return False
+    return key.resource in keyspace.volatile
 
-    Every revision of etcd is a write of some key: so whoever watches all of them hears when one is
-    reached, without etcd telling its progress (which 3.4 does wrongly when it is asked).
-    """
-    watch = keyspace.client.watch(EVERYTHING, EVERYTHING, start_revision=since + 1, prev_kv=True)
+
+def _batches(keyspace: Keyspace, since: int, until: int) -> Iterator[list[KeyEvent]]:
+    """Yield the events after a revision, until they reach another."""
+    watch = keyspace.watch(since + 1, prev_kv=True)
     try:
+        if not keyspace.watches_all:
+            keyspace.tick()
         reached = since
         while reached < until:
             batch = next_of(watch, keyspace.timeout)

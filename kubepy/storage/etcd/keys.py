@@ -79,11 +79,13 @@ class EtcdKeys:
     """The keys of one cluster.
 
     :ivar registry: what all keys of objects begin with.
+    :ivar tick: a key among them that holds no object.
     :ivar own: what the keys of kubepy's own values begin with.
     """
 
     def __init__(self, prefix: str = "") -> None:
         self.registry = f"{prefix}/registry/".encode()
+        self.tick = self.registry + b"kubepy/tick"
         self.own = f"{prefix}/kubepy/".encode()
 
     def of(self, key: Key) -> bytes:

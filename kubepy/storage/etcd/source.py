@@ -10,7 +10,6 @@ from kubepy.lazy import lazy_imports
 from kubepy.storage.errors import CompactedError, LostStateError
 from kubepy.storage.etcd.client import Get, RangeResult
 from kubepy.storage.etcd.errors import EtcdCompactedError
-from kubepy.storage.etcd.ownkeys import end_of, load_text
 from kubepy.storage.indexes import parts_of
 from kubepy.storage.model import Key, LogEntry
 from kubepy.storage.sortedmap import SortedMap
@@ -86,7 +85,6 @@ class RangeSource:
         self._keyspace = keyspace
         self._client = keyspace.client
         self._keys = keyspace.keys
-        self._own = keyspace.own
         self.revision = revision
         self._load = load
         self._volatile = volatile
@@ -314,21 +312,16 @@ class RangeSource:
         return self._read(lambda: self._keyspace.timeline(self.revision, first, length, after))
 
     def meta(self, name: str) -> str | None:
-        kv, _ = self._read(lambda: self._client.get(self._own.meta_key(name), self.revision))
-        return load_text(kv.value) if kv is not None else None
+        return self._read(lambda: self._keyspace.meta(name, self.revision))
 
     def meta_names(self) -> list[str]:
-        start = self._own.meta
-        pages = self._client.pages(start, end_of(start), revision=self.revision, keys_only=True)
-        return self._read(
-            lambda: [self._own.meta_name(kv.key) for page in pages for kv in page.kvs]
-        )
+        return self._read(lambda: self._keyspace.meta_names(self.revision))
 
 
 class FollowedSource:
     """The change log and the timeline of a followed state, which it does not hold itself.
 
-    Objects and small values are in the state.
+    Objects are in the state, and small values, if all keys are watched.
 
     :param log: the change log after ``floor``, oldest first; what is after ``length`` entries is
         later than the revision.
@@ -359,10 +352,7 @@ class FollowedSource:
         return [*older, *self._log[start : self._length]]
 
     def timeline(self, first: int, length: float, after: int = 0) -> list[TimelineEntry]:
-        try:
-            return self._keyspace.timeline(self.revision, first, length, after)
-        except EtcdCompactedError as error:
-            raise LostStateError(str(error)) from error
+        return self._read(lambda: self._keyspace.timeline(self.revision, first, length, after))
 
     def get(self, key: Key) -> ObjectRecord | None:
         return None
@@ -414,10 +404,20 @@ class FollowedSource:
         return SortedMap()
 
     def meta(self, name: str) -> str | None:
-        return None
+        if self._keyspace.watches_all:
+            return None
+        return self._read(lambda: self._keyspace.meta(name, self.revision))
 
     def meta_names(self) -> list[str]:
-        return []
+        if self._keyspace.watches_all:
+            return []
+        return self._read(lambda: self._keyspace.meta_names(self.revision))
+
+    def _read(self, query: Callable[[], T]) -> T:
+        try:
+            return query()
+        except EtcdCompactedError as error:
+            raise LostStateError(str(error)) from error
 
 
 def _revision_of(entry: LogEntry) -> int:

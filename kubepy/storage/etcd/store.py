@@ -93,7 +93,7 @@ class EtcdStore:
     ) -> None:
         self.address = address
         self.lock_timeout = 0.0
-        self._keyspace = Keyspace(address, forms, client)
+        self._keyspace = Keyspace(address, forms, client, volatile or ())
         self._client = self._keyspace.client
         self._own = self._keyspace.own
         self._volatile = dict(volatile or {})
@@ -443,8 +443,9 @@ class EtcdStore:
 
     def has_objects(self) -> bool:
         """Tell whether there is any object, as in the etcd of a control plane."""
-        found = self._client.range(*self._keyspace.keys.everything, limit=1, keys_only=True)
-        return bool(found.kvs)
+        keys = self._keyspace.keys
+        first = self._client.range(*keys.everything, limit=2, keys_only=True)
+        return any(kv.key != keys.tick for kv in first.kvs)
 
     def assume(self, settings: Mapping[str, Any]) -> None:
         """Let a cluster without settings have these, until some are set."""

@@ -7,12 +7,18 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kubepy.storage.etcd.errors import EtcdCompactedError, EtcdError, UnreachableError
+from kubepy.storage.etcd.errors import (
+    EtcdCompactedError,
+    EtcdError,
+    UnreachableError,
+    WatchDeniedError,
+)
 from kubepy.storage.etcd.http2 import CallFailed, ConnectionLost, Stream
 from kubepy.storage.etcd.notices import WatchBatch, WatchResponse, read_watch, watch_request
 from kubepy.storage.etcd.session import TRANSIENT, EtcdSession, error_of
 
 _PATH = "/etcdserverpb.Watch/Watch"
+_DENIED = 7  # gRPC's code
 _PAUSE = 0.05  # before a watch that was broken off is begun anew
 
 
@@ -168,6 +174,8 @@ class Watch:
                 response.compact_revision,
             )
         reason = response.cancel_reason.removeprefix("etcdserver: ") or "no reason is given"
+        if "permission denied" in reason:
+            return WatchDeniedError(f"{shown} ended a watch: permission denied", _DENIED)
         return EtcdError(f"{shown} ended a watch: {reason}")
 
     def _batch(self, response: WatchResponse) -> WatchBatch | None:

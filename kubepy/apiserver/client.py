@@ -1047,19 +1047,25 @@ class Client:
     # --- changes ----------------------------------------------------------------------------------
 
     def changes(
-        self, since: int, *, reads: Iterable[Key] | None = None, max_age: float = 0.0
+        self,
+        since: int,
+        *,
+        reads: Iterable[Key] | None = None,
+        max_age: float = 0.0,
+        takes_over_time: bool = True,
     ) -> tuple[int, Events]:
         """Return the newest revision, and the changes after another one; ``old`` is always None.
         Raises Expired.
 
-        The clock is brought up to date as well.
+        The clock is brought up to date as well, unless the caller has just done so.
 
         :param reads: the stored objects that are to be read, where edits of other files may be left
             for later.
         :param max_age: how fresh files must be: see :mod:`kubepy.storage.worktree`.
         """
         if self._batch is None:
-            self.take_over_time()
+            if takes_over_time:
+                self.take_over_time()
             if self._worktree is not None:
                 self._worktree.look(max_age, keys=reads)
         changes = self._read_changes(since)

@@ -221,7 +221,7 @@ def settled_checkpoint(
     if not checkpoint.is_settled(cluster.clock.now(), within):
         return None
     try:
-        _, changes = cluster.client.changes(checkpoint.revision, reads=reads)
+        _, changes = cluster.client.changes(checkpoint.revision, reads=reads, takes_over_time=False)
     except errors.Expired:
         return None  # the index was rebuilt
 

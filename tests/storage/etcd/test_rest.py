@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from typing import Any, NoReturn
 
 import pytest
 
+from kubepy.cli.main import main
 from kubepy.storage import LockTimeoutError
 from kubepy.storage.etcd import history as histories
 from kubepy.storage.etcd.address import parse_address
@@ -16,6 +18,7 @@ from kubepy.storage.etcd.history import PastChanges, read_history
 from kubepy.storage.etcd.keys import EtcdKeys
 from kubepy.storage.etcd.keyspace import Keyspace
 from kubepy.storage.etcd.rest import Rest
+from kubepy.storage.etcd.session import EtcdSession
 from kubepy.storage.etcd.store import EtcdStore
 from kubepy.storage.model import in_full, to_json
 from tests.etcd import EtcdServer, fresh_prefix, require_etcd
@@ -208,6 +211,36 @@ def test_gap_of_own_writes_without_notes_is_noted_by_who_reads_it(
     assert change_names(etcd.open(), since) == []
     assert change_names(etcd.open(), since) == []
     assert reads == [(since, since + 1)]
+
+
+def test_get_in_a_cluster_at_rest_opens_no_watch(
+    lone_etcd: EtcdServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*words: str) -> None:
+        assert main(["--state", address, *words]) == 0
+
+    address = lone_etcd.address(fresh_prefix())
+    run("init")
+    run("run", "x", "--image=nginx")
+    run("wait", "--for=condition=Ready", "pod/x")
+    run("get", "pods")  # the controllers may have something left to do
+    requests: list[str] = []
+    ask = EtcdSession.ask
+
+    def note(session: EtcdSession, path: str, *rest: Any, **options: Any) -> Any:
+        requests.append(path.rpartition("/")[2])
+        return ask(session, path, *rest, **options)
+
+    def refuse(*arguments: object, **options: object) -> NoReturn:
+        raise AssertionError("a watch was opened")
+
+    monkeypatch.setattr(EtcdSession, "ask", note)
+    monkeypatch.setattr(EtcdClient, "watch", refuse)
+    capsys.readouterr()
+    run("get", "pod", "x", "-o", "name")
+    assert capsys.readouterr().out == "pod/x\n"
+    # contexts, settings twice, definitions of kinds, the election, checkpoint, note, the pod
+    assert requests == ["Range"] * 8
 
 
 def is_true(rest: Rest, written: Sequence[int]) -> bool:

@@ -229,21 +229,25 @@ class EtcdStore:
             try:
                 self._client.get(self._own.mark, asked)
             except EtcdCompactedError:
-                floor = self._compacted_at(asked, revision)
+                floor = self._oldest(asked, revision)
         self._checked_floor = floor
         return floor
 
-    def _compacted_at(self, since: int, revision: int) -> int:
-        """Return the revision that etcd was compacted at, which it tells to watches alone."""
-        try:
-            watch = self._client.watch(self._own.mark, start_revision=since)
+    def _oldest(self, gone: int, newest: int) -> int:
+        """Return the oldest revision that is there after one that was compacted.
+
+        A watch would be told of it, but not before etcd looks after watches of the past: up to
+        100 ms. A dozen reads are faster.
+        """
+        while newest - gone > 1:
+            middle = (gone + newest) // 2
             try:
-                watch.next_batch(self.address.timeout)
-            finally:
-                watch.close()
-        except EtcdCompactedError as error:
-            return error.compact_revision or revision
-        return revision
+                self._client.get(self._own.mark, middle)
+            except EtcdCompactedError:
+                gone = middle
+            else:
+                newest = middle
+        return newest
 
     # --- reading
 

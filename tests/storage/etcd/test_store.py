@@ -207,6 +207,21 @@ def test_changes_from_a_compacted_revision_are_gone(open_store: Open, client: Et
     assert [change.key.name for change in late.changes(base + 2).changes] == ["c"]
 
 
+@pytest.mark.parametrize("kept", range(6))
+def test_state_reaches_back_to_the_compaction(
+    store: EtcdStore, client: EtcdClient, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stores, "HISTORY", 5)
+    create(store, *(config_map(name) for name in "abcdef"))
+    newest = store.revision
+    client.compact(newest - kept)
+    state = store.state()
+    assert state.compacted == newest - kept
+    assert len(state.changes(newest - kept).changes) == kept
+    with pytest.raises(CompactedError):
+        state.changes(newest - kept - 1)
+
+
 def test_lazy_state_is_lost_when_its_revision_is_compacted(
     store: EtcdStore, client: EtcdClient
 ) -> None:

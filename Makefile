@@ -11,7 +11,7 @@ UNIT := tests/api tests/apiserver tests/controllers tests/insight tests/kubelet 
 ACCEPTANCE := tests/bundles tests/cli tests/clients tests/conformance tests/python tests/torture $(wildcard tests/test_*.py)
 PYTEST := $(BIN)/pytest -n auto --dist worksteal  # a worker for each core
 
-.PHONY: demo serve test unit acceptance clients test-etcd etcd torture bundles check bench bench-short bench-record bench-parts pythons completions docs generated clean
+.PHONY: demo serve test unit acceptance clients test-etcd test-interop etcd torture bundles check bench bench-short bench-record bench-parts pythons completions docs generated clean
 
 demo: $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/demo.sh
@@ -47,6 +47,12 @@ ETCD_TESTS := tests/storage/etcd tests/storage/test_contract.py tests/conformanc
 test-etcd: $(VENV)/.installed etcd
 	ETCD=$(ETCD) LONG_ETCD_TESTS=1 $(PYTEST) $(ETCD_TESTS) -k etcd
 	ETCD=$(ETCD) $(BIN)/python -m tests.torture etcd --minutes 5
+
+# kubepy and a real kube-apiserver v1.36 on the same etcd: make test-interop KUBE_APISERVER=path
+KUBE_APISERVER ?= kube-apiserver
+test-interop: $(VENV)/.installed etcd
+	@command -v $(KUBE_APISERVER) > /dev/null || { echo "$(KUBE_APISERVER): not found; KUBE_APISERVER=path names one of v1.36"; exit 1; }
+	ETCD=$(ETCD) KUBE_APISERVER=$(KUBE_APISERVER) $(BIN)/pytest -n0 tests/storage/etcd/test_interop.py
 
 etcd:
 	command -v $(ETCD) > /dev/null || { apt-get update && RUNLEVEL=1 apt-get install -y --no-install-recommends etcd-server; }

@@ -63,11 +63,11 @@ def version(path: str) -> str:
 
 
 @cache
-def _flags(path: str) -> Sequence[str]:
+def _flags(path: str, is_synced: bool) -> Sequence[str]:
     """The flags that only some versions have."""
     run = subprocess.run([path, "--help"], capture_output=True, text=True, check=False)
     text = run.stdout + run.stderr
-    flags = ["--unsafe-no-fsync"] if "--unsafe-no-fsync" in text else []
+    flags = ["--unsafe-no-fsync"] if "--unsafe-no-fsync" in text and not is_synced else []
     return (*flags, "--logger=zap") if "--logger" in text else flags
 
 
@@ -85,6 +85,7 @@ def free_ports(number: int) -> list[int]:
 class EtcdServer:
     """One member, which can be killed, stopped for a while, and started again on its data.
 
+    :param is_synced: write with fsync, as an operator's does.
     :ivar port: for clients.
     """
 
@@ -97,6 +98,7 @@ class EtcdServer:
         cluster: str = "",
         flags: Sequence[str] = (),
         scheme: str = "http",
+        is_synced: bool = False,
     ) -> None:
         self.folder = folder
         self.name = name
@@ -104,11 +106,18 @@ class EtcdServer:
         self._cluster = cluster or f"{name}=http://127.0.0.1:{self.peer_port}"
         self._extra_flags = flags
         self._scheme = scheme
+        self._is_synced = is_synced
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def endpoint(self) -> str:
         return f"127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        """The process that runs."""
+        assert self._process is not None
+        return self._process.pid
 
     def address(self, prefix: str = "") -> str:
         """Return what ``--state`` takes."""
@@ -134,7 +143,7 @@ class EtcdServer:
                     f"--listen-peer-urls={peer_url}",
                     f"--initial-advertise-peer-urls={peer_url}",
                     f"--initial-cluster={self._cluster}",
-                    *_flags(path),
+                    *_flags(path, self._is_synced),
                     *self._extra_flags,
                 ],
                 stdout=log,

@@ -19,6 +19,8 @@ _ADMISSION = "admissionregistration.k8s.io"
 _DEFINITION = "CustomResourceDefinition"
 _STATEFUL_SET = "StatefulSet"
 _AUTOSCALER = "HorizontalPodAutoscaler"
+_CLAIM = "PersistentVolumeClaim"
+_JOB = "Job"
 
 # The kinds that v1.36 still stores in an older version; the fields are the same.
 _OLDER = {
@@ -80,7 +82,27 @@ def from_stored(obj: AnyObject) -> Object:
     read = {**obj, "apiVersion": _read_version(api_version, kind)}
     if kind == _STATEFUL_SET and read["apiVersion"] == "apps/v1":
         _name_claims(read)
+    elif kind == _CLAIM and read["apiVersion"] == "v1":
+        _default_phase(read)
+    elif kind == _JOB and read["apiVersion"] == "batch/v1":
+        _default_labels(read)
     return read
+
+
+def _default_phase(claim: Object) -> None:
+    """Give a claim the phase that a control plane does not store: it sets the default of a new
+    claim whenever it reads it (``SetDefaults_PersistentVolumeClaim``)."""
+    status = claim.get("status") or {}
+    if not status.get("phase"):
+        claim["status"] = {**status, "phase": "Pending"}
+
+
+def _default_labels(job: Object) -> None:
+    """Give a Job without labels those of its template, which get there after its defaults were set
+    when it was made, and before they are set when it is read (``SetDefaults_Job``)."""
+    labels = (job["spec"].get("template", {}).get("metadata") or {}).get("labels")
+    if labels and not job["metadata"].get("labels"):
+        job["metadata"] = {**job["metadata"], "labels": labels}
 
 
 def _name_claims(stateful_set: Object) -> None:

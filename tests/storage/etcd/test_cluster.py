@@ -327,6 +327,23 @@ def test_first_command_that_writes_makes_a_cluster(
     assert command("rollout", "status", "deployment/web")[0] == 0
 
 
+def test_managers_of_clients_are_stored_as_a_kube_apiserver_stores_them(
+    command: Callable[..., tuple[int, str, str]], etcd_address: str
+) -> None:
+    command("init", "--nodes=0")
+    command("create", "service", "clusterip", "web", "--tcp=80")
+    with closing(open_cluster(etcd_address)) as cluster:
+        service = cluster.store.get(Key("services", "default", "web"))
+    assert service is not None
+    [entry] = service["metadata"]["managedFields"]
+    assert (entry["manager"], entry["operation"]) == ("kubectl-create", "Update")
+    assert entry["fieldsType"] == "FieldsV1"
+    fields = entry["fieldsV1"]
+    assert fields["f:metadata"] == {"f:labels": {".": {}, "f:app": {}}}
+    assert "f:ports" in fields["f:spec"]
+    assert "f:clusterIP" not in fields["f:spec"]  # the server's
+
+
 def test_contexts_are_kept_beside_the_cluster(
     command: Callable[..., tuple[int, str, str]], etcd_address: str
 ) -> None:

@@ -317,6 +317,39 @@ def test_autoscaler_stored_in_v1_is_read_as_v2() -> None:
     assert obj["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"] == 50
 
 
+def test_claim_without_phase_is_pending() -> None:
+    """A control plane does not store the phase of a new claim, and prints it."""
+    stored = {
+        "kind": "PersistentVolumeClaim",
+        "apiVersion": "v1",
+        "metadata": {"name": "a"},
+        "spec": {},
+        "status": {},
+    }
+    key = Key("persistentvolumeclaims", "default", "a")
+    obj = read(JSON, key, json.dumps(stored).encode())
+    assert obj["status"] == {"phase": "Pending"}
+    bound = {**stored, "status": {"phase": "Bound"}}
+    assert read(JSON, key, json.dumps(bound).encode())["status"] == {"phase": "Bound"}
+
+
+def test_job_without_labels_has_those_of_its_template() -> None:
+    """A control plane defaults a Job's labels before it labels the template of a new one."""
+    template = {"metadata": {"labels": {"job-name": "a"}}, "spec": {}}
+    stored = {
+        "kind": "Job",
+        "apiVersion": "batch/v1",
+        "metadata": {"name": "a"},
+        "spec": {"template": template},
+    }
+    key = Key("jobs.batch", "default", "a")
+    obj = read(JSON, key, json.dumps(stored).encode())
+    assert obj["metadata"]["labels"] == {"job-name": "a"}
+    labelled = {**stored, "metadata": {"name": "a", "labels": {"own": "1"}}}
+    obj = read(JSON, key, json.dumps(labelled).encode())
+    assert obj["metadata"]["labels"] == {"own": "1"}
+
+
 @pytest.mark.parametrize(
     ("resource", "kind", "api_version", "read_version"),
     [

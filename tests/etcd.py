@@ -62,11 +62,23 @@ def version(path: str) -> str:
     return run.stdout.splitlines()[0].rpartition(" ")[2]
 
 
+def require_flag(flag: str) -> None:
+    """Skip the test where an etcd lacks a flag: one that others have built may."""
+    path = require_etcd()
+    if flag not in _help(path):
+        pytest.skip(f"this etcd has no {flag}")
+
+
+@cache
+def _help(path: str) -> str:
+    run = subprocess.run([path, "--help"], capture_output=True, text=True, check=False)
+    return run.stdout + run.stderr
+
+
 @cache
 def _flags(path: str, is_synced: bool) -> Sequence[str]:
     """The flags that only some versions have."""
-    run = subprocess.run([path, "--help"], capture_output=True, text=True, check=False)
-    text = run.stdout + run.stderr
+    text = _help(path)
     flags = ["--unsafe-no-fsync"] if "--unsafe-no-fsync" in text and not is_synced else []
     return (*flags, "--logger=zap") if "--logger" in text else flags
 
@@ -242,6 +254,7 @@ class EtcdCluster:
     """
 
     def __init__(self, folder: Path, size: int = 3) -> None:
+        require_flag("-initial-cluster-state")
         ports = free_ports(2 * size)
         names = [f"m{number}" for number in range(size)]
         pairs = [(ports[2 * number], ports[2 * number + 1]) for number in range(size)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kubepy.storage.etcd.client import Compare, EtcdClient, KeyValue, Put
 from kubepy.storage.etcd.errors import UncertainError, UnreachableError
-from tests.etcd import EtcdServer, require_long_tests
+from tests.etcd import EtcdServer, require_flag, require_long_tests
 
 THREADS = 4
 INCREMENTS = 150  # of each thread
@@ -55,6 +55,7 @@ def is_done(client: EtcdClient, author: str) -> bool:
 
 def test_increments_are_exact_and_watch_has_no_gap_while_etcd_is_killed(tmp_path: Path) -> None:
     require_long_tests()
+    require_flag("-heartbeat-interval")
     with EtcdServer(tmp_path / "etcd", flags=["--heartbeat-interval=50"]) as server:
         client = server.client(3.0)
         client.txn([], [Put(COUNTER, b"0 nobody")])

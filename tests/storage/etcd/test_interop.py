@@ -34,6 +34,7 @@ from tests.kubeapiserver import (
     require_kube_apiserver,
 )
 
+from .comparing import Objects, assert_same, without_managers
 from .full_objects import full_object
 from .manifests import Manifest, bundled_manifests, recorded_manifests
 
@@ -91,7 +92,7 @@ def printed(cluster: kubepy.Cluster, path: str) -> Any:
     return json.loads(result.stdout)
 
 
-def named(items: list[Object]) -> dict[tuple[str, str], Object]:
+def named(items: list[Object]) -> Objects:
     """Return the objects of a list by namespace and name."""
     return {
         (item["metadata"].get("namespace", ""), item["metadata"]["name"]): item for item in items
@@ -100,7 +101,7 @@ def named(items: list[Object]) -> dict[tuple[str, str], Object]:
 
 def both_lists(
     server: KubeApiServer, cluster: kubepy.Cluster, path: str
-) -> tuple[dict[tuple[str, str], Object], dict[tuple[str, str], Object]]:
+) -> tuple[Objects, Objects]:
     """Return the objects that the server and kubepy print. The server writes all the time: both
     are of a moment at which nothing was written to that list."""
     end = time.monotonic() + PATIENCE
@@ -110,35 +111,6 @@ def both_lists(
         if named(server.get(path)["items"]) == before:
             return before, here
         assert time.monotonic() < end, f"{path} changes all the time"
-
-
-def without_managers(objects: dict[tuple[str, str], Object]) -> dict[tuple[str, str], Object]:
-    """Return objects as `-o json` shows them."""
-    shown = {}
-    for name, obj in objects.items():
-        metadata = {field: obj["metadata"][field] for field in obj["metadata"]}
-        metadata.pop("managedFields", None)
-        shown[name] = {**obj, "metadata": metadata}
-    return shown
-
-
-def managers(obj: Object) -> set[tuple[str, ...]]:
-    """Return the entries of managedFields without their fields: those of a server name fields
-    that the object has no more."""
-    return {
-        (entry["manager"], entry["operation"], entry["time"], entry.get("subresource", ""))
-        for entry in obj["metadata"].get("managedFields", ())
-    }
-
-
-def assert_same(there: dict[tuple[str, str], Object], here: dict[tuple[str, str], Object]) -> None:
-    """Compare objects whole. kubepy adds the managers that it infers for what controllers have
-    written."""
-    assert without_managers(here) == without_managers(there)
-    for name, obj in there.items():
-        inferred = {manager[0] for manager in managers(here[name]) - managers(obj)}
-        assert inferred <= {"kubelet", "kube-controller-manager"}, name
-        assert managers(obj) <= managers(here[name]), name
 
 
 def create_all(create: Callable[[Manifest], bool], manifests: Iterator[Manifest]) -> int:

@@ -25,7 +25,7 @@ from kubepy.storage.etcd.maintenance import names
 from kubepy.storage.etcd.store import EtcdStore
 from kubepy.storage.etcd.wire import bytes_field, message_field, number_field
 from kubepy.storage.model import in_full
-from tests.etcd import EtcdServer, require_etcd
+from tests.etcd import EtcdServer, require_etcd, require_flag
 from tests.server.conftest import ServerProcess
 
 from ..conftest import config_map, create, event, key
@@ -109,7 +109,7 @@ class SecuredEtcd:
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredEtcd]:
-    require_etcd()
+    require_flag("-client-cert-auth")
     etcd = SecuredEtcd(tmp_path_factory.mktemp("secured"))
     with etcd.server:
         yield etcd

@@ -86,9 +86,9 @@ bench-record: $(VENV)/.installed
 	$(BIN)/python -m tests.benchmarks --record $(ROWS)
 	$(BIN)/python -m tests.benchmarks --readme
 
-# Single parts: serve, plan, timeline and others
-bench-parts: $(VENV)/.installed
-	for part in python_api statefulset_update fork plan serve min_ready_seconds seven_days timeline why; do \
+# Single parts: serve, plan, timeline, etcd and others
+bench-parts: $(VENV)/.installed etcd
+	for part in python_api statefulset_update fork plan serve min_ready_seconds seven_days timeline why etcd; do \
 	  $(BIN)/python tests/benchmarks/$$part.py || exit 1; done
 
 # Environments of other Pythons, with which tests/test_same_bytes.py compares: make pythons PYTHONS="python3.12 python3.13"

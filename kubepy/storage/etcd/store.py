@@ -23,7 +23,7 @@ from kubepy.storage.errors import (
     StorageError,
 )
 from kubepy.storage.etcd.client import Compare, Delete, Put
-from kubepy.storage.etcd.errors import EtcdCompactedError
+from kubepy.storage.etcd.errors import EtcdCompactedError, EtcdError
 from kubepy.storage.etcd.keyspace import Keyspace
 from kubepy.storage.etcd.ownkeys import (
     dump_entries,

@@ -25,7 +25,7 @@ from kubepy.storage.etcd.maintenance import names
 from kubepy.storage.etcd.store import EtcdStore
 from kubepy.storage.etcd.wire import bytes_field, message_field, number_field
 from kubepy.storage.model import in_full
-from tests.etcd import EtcdServer, require_etcd, require_flag
+from tests.etcd import EtcdServer, require_flag
 from tests.server.conftest import ServerProcess
 
 from ..conftest import config_map, create, event, key

@@ -767,7 +767,9 @@ class Client:
         A custom resource is that of the version that the request names, or else of the one that is
         stored.
         """
-        request = self._in_context(request)
+        return self._with_resource(self._in_context(request))
+
+    def _with_resource(self, request: Request) -> tuple[Resource, Request]:
         resource = self._server.resource_of(request)
         if resource.custom:
             resource = resource.at(
@@ -796,8 +798,9 @@ class Client:
         ):
             raise errors.invalid(f"{request.verb.capitalize()}Options.meta.k8s.io", "", problems)
 
-        if self._batch is not None:
-            return self._write_in_batch(self._batch, request, carry_out)
+        batch = self._batch
+        if batch is not None:
+            return self._write_in_batch(batch, request, carry_out)
         context = request.context or self._context
         run = attempts.Attempts(self._server.webhooks, context)
         request = request._replace(context=run.context())
@@ -877,8 +880,8 @@ class Client:
 
         def run(context: RequestContext) -> tuple[RequestScope, T]:
             first = len(batch.events)
-            resource, resolved = self._resolve(request._replace(context=context))
-            transaction = self._batched(_is_dry_run(resolved))
+            resource, resolved = self._with_resource(request._replace(context=context))
+            transaction = self._batched(batch, _is_dry_run(resolved))
             scope = RequestScope(self._server, transaction, resolved, resource)
             result = carry_out(scope)
             self._notice_definitions(batch.events, first)
@@ -1202,20 +1205,19 @@ class Client:
     def transaction(self, dry_run: bool = False) -> Iterator[RequestTransaction]:
         """Open the transaction of one request; the Client's own requests and the recorders of
         events use it."""
-        if self._batch:
-            events, first = self._batch.events, len(self._batch.events)
-            yield self._batched(dry_run)
+        batch = self._batch
+        if batch is not None:
+            events, first = batch.events, len(batch.events)
+            yield self._batched(batch, dry_run)
         else:
             events, first = [], 0
             with self._storage_transaction() as transaction:
                 yield self._requests(transaction, events, dry_run=dry_run)
         self._notice_definitions(events, first)
 
-    def _batched(self, dry_run: bool) -> RequestTransaction:
+    def _batched(self, batch: Batch, dry_run: bool) -> RequestTransaction:
         """Return the transaction of a request in the batch that is open: all that are no dry runs
         share one."""
-        batch = self._batch
-        assert batch is not None
         if batch.requests is None or dry_run:
             requests = self._requests(
                 batch.transaction, batch.events, batch.memory, dry_run=dry_run

@@ -278,7 +278,7 @@ class Informers:
         # _state is _taken with the changes that are _waiting: each record with the one in _taken.
         # _asked are records of _taken that were asked for.
         self._taken = State({}, indexes=_known_by())
-        self._asked: dict[tuple[str, str, str], ObjectRecord | None] = {}
+        self._asked: dict[tuple[str, str, str], ObjectRecord] = {}
         self._waiting: dict[tuple[str, str, str], RecordChange] = {}
         self._absent: set[Key] = set()
         self._indexes: defaultdict[str, list[Index[Any, Any]]] = defaultdict(list)
@@ -330,12 +330,16 @@ class Informers:
         if change is not None:
             record, _ = change
             return record if record.is_there else None
-        if key in self._asked:
-            return self._asked[key]
+        known = self._asked.get(key)
+        if known is not None:
+            return known
         resource, namespace, name = key
         table = self._taken.tables.get(resource, NO_TABLES).get(namespace)
-        known = table.get(name) if table is not None else None
-        self._asked[key] = known
+        if table is None:
+            return None
+        known = table.get(name)
+        if known is not None:
+            self._asked[key] = known
         return known
 
     def list(self, resource: str, namespace: str | None = None) -> Objects:
@@ -685,7 +689,10 @@ def _known_by() -> tuple[FieldIndex, ...]:
 
 
 def _owner_uids(obj: Object) -> list[str]:
-    return list({owner["uid"]: None for owner in owner_references(obj)})
+    references = owner_references(obj)
+    if len(references) == 1:
+        return [references[0]["uid"]]
+    return list({owner["uid"]: None for owner in references})
 
 
 def _discard(groups: dict[Group, dict[Key, Value]], group: Group, key: Key) -> None:

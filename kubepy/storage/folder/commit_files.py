@@ -434,7 +434,9 @@ def settle(folder: StateFolder, staged: Staged) -> Row:
                 replacing.remove(folder, staged.temporary, path, row.digest)
         elif _replace(folder, staged, path):
             replaced = folder.stamp(path)
-            row = row._replace(ctime_ns=replaced.ctime_ns if replaced else 0)
+            ctime_ns = replaced.ctime_ns if replaced else 0
+            managers = settle_managers(folder, row, staged.managers)
+            return row._replace(ctime_ns=ctime_ns, managers=managers)
         return row._replace(managers=settle_managers(folder, row, staged.managers))
     except OSError as error:
         kind = (

@@ -62,9 +62,9 @@ OWN_TIME = [
     or NO_CHANGE in case.read_text()
 ]
 # Likewise in etcd, where `make test-etcd` plays them all; these are always played: their commands
-# come close after what the controllers work on.
+# come close after what the controllers work on. Not cli/node-operations: it reads a taint without
+# having waited for the controller that sets it, 0.3 seconds after its cause on an idle machine.
 CLOSE = {
-    "cli/node-operations",
     "deployment/recreate-strategy",
     "deployment/rollout-scaled-while-stuck",
 }

@@ -14,7 +14,10 @@ StorageError
 
 from __future__ import annotations
 
-from kubepy.storage.errors import CompactedError, StorageError
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kubepy.storage.errors import CompactedError, LostStateError, StorageError
 
 
 class EtcdError(StorageError):
@@ -64,3 +67,13 @@ class EtcdCompactedError(CompactedError):
     def __init__(self, message: str, compact_revision: int = 0) -> None:
         super().__init__(message)
         self.compact_revision = compact_revision
+
+
+@contextmanager
+def lost_if_compacted() -> Iterator[None]:
+    """Raise LostStateError where a block meets a compacted revision: the state that it reads is no
+    longer there."""
+    try:
+        yield
+    except CompactedError as error:
+        raise LostStateError(str(error)) from error

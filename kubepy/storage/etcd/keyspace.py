@@ -76,13 +76,11 @@ class Keyspace:
             return True
         return key.startswith(self.own.start)
 
-    def meta(self, name: str, revision: int) -> str | None:
-        """Return a small value at a revision."""
+    def meta(self, name: str, revision: int | None = None) -> str | None:
+        """Return a small value at a revision; None: the newest."""
         key = self.own.meta_key(name)
-        kv, _ = self.client.get(key, revision)
-        if kv is None:
-            return None
-        return load_text(kv.value)
+        kv, _ = self.client.get(key) if revision is None else self.client.get(key, revision)
+        return load_text(kv.value) if kv is not None else None
 
     def meta_names(self, revision: int) -> list[str]:
         """Return the names of all small values at a revision."""

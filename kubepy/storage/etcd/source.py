@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import TYPE_CHECKING, TypeVar
 
 from kubepy.lazy import lazy_imports
-from kubepy.storage.errors import CompactedError, LostStateError
+from kubepy.storage.errors import LostStateError
 from kubepy.storage.etcd.client import Get, RangeResult
-from kubepy.storage.etcd.errors import EtcdCompactedError
+from kubepy.storage.etcd.errors import lost_if_compacted
 from kubepy.storage.indexes import parts_of
 from kubepy.storage.model import Key, LogEntry
 from kubepy.storage.sortedmap import SortedMap
@@ -100,10 +100,11 @@ class RangeSource:
 
     def _read(self, query: Callable[[], T]) -> T:
         try:
-            return query()
-        except EtcdCompactedError as error:
+            with lost_if_compacted():
+                return query()
+        except LostStateError:
             self.is_lost = True
-            raise LostStateError(str(error)) from error
+            raise
 
     @property
     def everything(self) -> State:
@@ -303,10 +304,8 @@ class RangeSource:
 
     def entries(self, since: int) -> list[LogEntry]:
         """Return the entries of the change log after a revision. Raises LostStateError."""
-        try:
+        with lost_if_compacted():
             return history.read_history(self._keyspace, since, self.revision).entries
-        except CompactedError as error:
-            raise LostStateError(str(error)) from error
 
     def timeline(self, first: int, length: float, after: int = 0) -> list[TimelineEntry]:
         return self._read(lambda: self._keyspace.timeline(self.revision, first, length, after))
@@ -344,15 +343,14 @@ class FollowedSource:
     def entries(self, since: int) -> list[LogEntry]:
         older: list[LogEntry] = []
         if since < self._floor:
-            try:
+            with lost_if_compacted():
                 older = history.read_history(self._keyspace, since, self._floor).entries
-            except CompactedError as error:
-                raise LostStateError(str(error)) from error
         start = bisect_right(self._log, since, hi=self._length, key=_revision_of)
         return [*older, *self._log[start : self._length]]
 
     def timeline(self, first: int, length: float, after: int = 0) -> list[TimelineEntry]:
-        return self._read(lambda: self._keyspace.timeline(self.revision, first, length, after))
+        with lost_if_compacted():
+            return self._keyspace.timeline(self.revision, first, length, after)
 
     def get(self, key: Key) -> ObjectRecord | None:
         return None
@@ -406,18 +404,14 @@ class FollowedSource:
     def meta(self, name: str) -> str | None:
         if self._keyspace.watches_all:
             return None
-        return self._read(lambda: self._keyspace.meta(name, self.revision))
+        with lost_if_compacted():
+            return self._keyspace.meta(name, self.revision)
 
     def meta_names(self) -> list[str]:
         if self._keyspace.watches_all:
             return []
-        return self._read(lambda: self._keyspace.meta_names(self.revision))
-
-    def _read(self, query: Callable[[], T]) -> T:
-        try:
-            return query()
-        except EtcdCompactedError as error:
-            raise LostStateError(str(error)) from error
+        with lost_if_compacted():
+            return self._keyspace.meta_names(self.revision)
 
 
 def _revision_of(entry: LogEntry) -> int:

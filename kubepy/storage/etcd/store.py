@@ -19,11 +19,10 @@ from kubepy.lazy import lazy_imports
 from kubepy.storage.errors import (
     CompactedError,
     LockTimeoutError,
-    LostStateError,
     StorageError,
 )
 from kubepy.storage.etcd.client import Compare, Delete, Put
-from kubepy.storage.etcd.errors import EtcdCompactedError, EtcdError
+from kubepy.storage.etcd.errors import EtcdCompactedError, EtcdError, lost_if_compacted
 from kubepy.storage.etcd.keyspace import Keyspace
 from kubepy.storage.etcd.ownkeys import (
     dump_entries,
@@ -31,7 +30,6 @@ from kubepy.storage.etcd.ownkeys import (
     end_of,
     load_entries,
     load_settings,
-    load_text,
 )
 from kubepy.storage.etcd.rest import Rest
 from kubepy.storage.etcd.source import RangeSource, RangeTables
@@ -211,12 +209,10 @@ class EtcdStore:
             follower.close()
             revision, settings = self._newest()
             keeps_time = self._has_clock(settings)
-            try:
+            with lost_if_compacted():
                 self._follower = following.Follower(
                     self._keyspace, revision, self._indexes(), keeps_time=keeps_time
                 )
-            except EtcdCompactedError as error:
-                raise LostStateError(str(error)) from error
             return self._follower
 
     def _floor(self, revision: int) -> int:
@@ -291,10 +287,8 @@ class EtcdStore:
     def _read_records(self, resource: str, namespace: str | None) -> tuple[int, Records]:
         """Read the objects of a resource at the newest revision, without a state."""
         start, end = self._keyspace.keys.range_of(resource, namespace or None)
-        try:
+        with lost_if_compacted():  # between two pages
             pages = list(self._client.pages(start, end))
-        except EtcdCompactedError as error:  # between two pages
-            raise LostStateError(str(error)) from error
         records = [
             record
             for record in self._keyspace.records(pages, {})
@@ -406,8 +400,7 @@ class EtcdStore:
         current = self._current()
         if current is not None:
             return current.meta_value(name)
-        kv, _ = self._client.get(self._own.meta_key(name))
-        return load_text(kv.value) if kv is not None else None
+        return self._keyspace.meta(name)
 
     def set_values(
         self, meta: Mapping[str, str | None] = {}, *, settings: Mapping[str, Any] = {}

@@ -196,7 +196,7 @@ def stored_whole(resource: Resource, schema: Schema | None, obj: Object) -> Obje
     if not entries and controller_of(obj) is None:
         return obj
     managers = _completed(resource, schema, bare(obj), entries)
-    if any(_is_observer(entry) for entry in entries):
+    if any(_reports_status(entry["manager"], entry.get("subresource", "")) for entry in entries):
         newest = _newest_time(obj.get("status"))
         managers = [
             (manager, _not_before(newest, manager, managed)) for manager, managed in managers
@@ -204,15 +204,13 @@ def stored_whole(resource: Resource, schema: Schema | None, obj: Object) -> Obje
     return _with_entries(obj, encode_all(managers))
 
 
-def _is_observer(entry: Entry) -> bool:
-    if entry.get("subresource") != "status":
-        return False
-    return entry["manager"] in (CONTROLLERS, KUBELET)
+def _reports_status(manager: str, subresource: str) -> bool:
+    return subresource == "status" and manager in (CONTROLLERS, KUBELET)
 
 
 def _not_before(newest: str, manager: FieldManager, managed: Managed) -> Managed:
     """Return the fields of a manager with a later time, if it is who reports the status."""
-    if manager.subresource != "status" or manager.name not in (CONTROLLERS, KUBELET):
+    if not _reports_status(manager.name, manager.subresource):
         return managed
     time = max(managed.time, newest)
     return managed._replace(time=time)

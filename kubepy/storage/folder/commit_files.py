@@ -428,6 +428,7 @@ def settle(folder: StateFolder, staged: Staged) -> Row:
     FolderError.
     """
     row, path = staged.row, path_of(staged.row.key)
+    ctime_ns = row.ctime_ns
     try:
         if row.json is None:
             if folder.stamp(path) == row.stamp and folder.is_inside(path):
@@ -435,9 +436,8 @@ def settle(folder: StateFolder, staged: Staged) -> Row:
         elif _replace(folder, staged, path):
             replaced = folder.stamp(path)
             ctime_ns = replaced.ctime_ns if replaced else 0
-            managers = settle_managers(folder, row, staged.managers)
-            return row._replace(ctime_ns=ctime_ns, managers=managers)
-        return row._replace(managers=settle_managers(folder, row, staged.managers))
+        managers = settle_managers(folder, row, staged.managers)
+        return row._replace(ctime_ns=ctime_ns, managers=managers)
     except OSError as error:
         kind = (
             RemovedError if isinstance(error, FileNotFoundError) else FolderError

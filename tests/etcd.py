@@ -25,9 +25,9 @@ from kubepy.storage.etcd.client import EtcdClient
 from kubepy.storage.etcd.errors import EtcdError, UnreachableError
 from kubepy.storage.etcd.maintenance import ServerStatus
 from kubepy.storage.etcd.wire import number_field
+from tests.processes import ServerProgram
 
 START_TIMEOUT = 30.0
-_STOP_TIMEOUT = 10.0
 _MOVE_LEADER = "/etcdserverpb.Maintenance/MoveLeader"
 
 _prefixes = count(1)
@@ -94,7 +94,7 @@ def free_ports(number: int) -> list[int]:
     return ports
 
 
-class EtcdServer:
+class EtcdServer(ServerProgram):
     """One member, which can be killed, stopped for a while, and started again on its data.
 
     :param is_synced: write with fsync, as an operator's does.
@@ -112,24 +112,17 @@ class EtcdServer:
         scheme: str = "http",
         is_synced: bool = False,
     ) -> None:
-        self.folder = folder
+        super().__init__(folder)
         self.name = name
         self.port, self.peer_port = ports or free_ports(2)
         self._cluster = cluster or f"{name}=http://127.0.0.1:{self.peer_port}"
         self._extra_flags = flags
         self._scheme = scheme
         self._is_synced = is_synced
-        self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def endpoint(self) -> str:
         return f"127.0.0.1:{self.port}"
-
-    @property
-    def pid(self) -> int:
-        """The process that runs."""
-        assert self._process is not None
-        return self._process.pid
 
     def address(self, prefix: str = "") -> str:
         """Return what ``--state`` takes."""
@@ -144,24 +137,19 @@ class EtcdServer:
         client_url = f"{self._scheme}://{self.endpoint}"
         peer_url = f"http://127.0.0.1:{self.peer_port}"
         self.folder.mkdir(parents=True, exist_ok=True)
-        with open(self.folder / "log", "ab") as log:
-            self._process = subprocess.Popen(
-                [
-                    path,
-                    f"--name={self.name}",
-                    f"--data-dir={self.folder / 'data'}",
-                    f"--listen-client-urls={client_url}",
-                    f"--advertise-client-urls={client_url}",
-                    f"--listen-peer-urls={peer_url}",
-                    f"--initial-advertise-peer-urls={peer_url}",
-                    f"--initial-cluster={self._cluster}",
-                    *_flags(path, self._is_synced),
-                    *self._extra_flags,
-                ],
-                stdout=log,
-                stderr=log,
-                env={**os.environ, "ETCD_UNSUPPORTED_ARCH": os.uname().machine},
-            )
+        command = [
+            path,
+            f"--name={self.name}",
+            f"--data-dir={self.folder / 'data'}",
+            f"--listen-client-urls={client_url}",
+            f"--advertise-client-urls={client_url}",
+            f"--listen-peer-urls={peer_url}",
+            f"--initial-advertise-peer-urls={peer_url}",
+            f"--initial-cluster={self._cluster}",
+            *_flags(path, self._is_synced),
+            *self._extra_flags,
+        ]
+        self._run(command, {**os.environ, "ETCD_UNSUPPORTED_ARCH": os.uname().machine})
         if wait:
             self.wait()
 
@@ -173,9 +161,7 @@ class EtcdServer:
                 is_up = probe.connect_ex(("127.0.0.1", self.port)) == 0
             if is_up and (self._scheme == "https" or self._answers()):
                 return
-            assert self._process is not None
-            if self._process.poll() is not None or time.monotonic() > end:
-                raise AssertionError(f"etcd does not start:\n{self.log()[-2000:]}")
+            self._check_start(is_late=time.monotonic() > end)
             time.sleep(0.02)
 
     def _answers(self) -> bool:
@@ -189,28 +175,6 @@ class EtcdServer:
         finally:
             client.close()
         return True
-
-    def log(self) -> str:
-        """Return what it has written."""
-        return (self.folder / "log").read_text(errors="replace")
-
-    def kill(self) -> None:
-        """End it as a power cut does."""
-        self._end(signal.SIGKILL)
-
-    def stop(self) -> None:
-        """End it as its operator does."""
-        self._end(signal.SIGTERM)
-
-    def _end(self, number: signal.Signals) -> None:
-        if self._process is not None:
-            self._process.send_signal(number)
-            try:
-                self._process.wait(_STOP_TIMEOUT)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-            self._process = None
 
     def restart(self) -> None:
         """Kill it and start it again, at the same ports."""
@@ -228,18 +192,6 @@ class EtcdServer:
     def resume(self) -> None:
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
-
-    def __enter__(self) -> EtcdServer:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.kill()
 
 
 def _state(task: Path) -> str:

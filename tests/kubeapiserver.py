@@ -16,7 +16,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import pytest
@@ -24,10 +23,10 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from tests.etcd import EtcdServer, free_ports, require_etcd
+from tests.processes import ServerProgram
 
 VERSION = "v1.36"
 START_TIMEOUT = 60.0
-_STOP_TIMEOUT = 20.0
 TOKEN = "tests"
 _JSON = "application/json"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
@@ -65,27 +64,22 @@ class Answer(NamedTuple):
         return json.loads(self.body)
 
 
-class KubeApiServer:
+class KubeApiServer(ServerProgram):
     """A server, with a client that may do everything.
 
     :ivar port: of HTTPS.
     """
 
+    ended_by = signal.SIGTERM
+
     def __init__(
         self, folder: Path, etcd: EtcdServer, prefix: str = "", flags: Sequence[str] = ()
     ) -> None:
-        self.folder = folder
+        super().__init__(folder)
         [self.port] = free_ports(1)
         self._etcd = etcd
         self._prefix = prefix
         self._flags = flags
-        self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def pid(self) -> int:
-        """The process that runs."""
-        assert self._process is not None
-        return self._process.pid
 
     # --- the process ------------------------------------------------------------------------------
 
@@ -95,27 +89,23 @@ class KubeApiServer:
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / "tokens").write_text(f'{TOKEN},admin,1,"system:masters"\n')
         key = self._make_key()
-        with open(self.folder / "log", "wb") as log:
-            self._process = subprocess.Popen(
-                [
-                    path,
-                    f"--etcd-servers=http://{self._etcd.endpoint}",
-                    f"--etcd-prefix={self._prefix}/registry",
-                    f"--secure-port={self.port}",
-                    "--bind-address=127.0.0.1",
-                    "--advertise-address=127.0.0.1",
-                    f"--cert-dir={self.folder / 'certs'}",
-                    f"--token-auth-file={self.folder / 'tokens'}",
-                    f"--service-account-key-file={key}",
-                    f"--service-account-signing-key-file={key}",
-                    "--service-account-issuer=https://kubernetes.default.svc",
-                    "--service-cluster-ip-range=10.96.0.0/16",
-                    "--authorization-mode=RBAC",
-                    *self._flags,
-                ],
-                stdout=log,
-                stderr=log,
-            )
+        command = [
+            path,
+            f"--etcd-servers=http://{self._etcd.endpoint}",
+            f"--etcd-prefix={self._prefix}/registry",
+            f"--secure-port={self.port}",
+            "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",
+            f"--cert-dir={self.folder / 'certs'}",
+            f"--token-auth-file={self.folder / 'tokens'}",
+            f"--service-account-key-file={key}",
+            f"--service-account-signing-key-file={key}",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            "--service-cluster-ip-range=10.96.0.0/16",
+            "--authorization-mode=RBAC",
+            *self._flags,
+        ]
+        self._run(command)
         self._wait()
 
     def _make_key(self) -> Path:
@@ -133,10 +123,7 @@ class KubeApiServer:
     def _wait(self) -> None:
         end = time.monotonic() + START_TIMEOUT
         while not self._is_ready():
-            assert self._process is not None
-            if self._process.poll() is not None or time.monotonic() > end:
-                log = (self.folder / "log").read_text(errors="replace")
-                raise AssertionError(f"kube-apiserver does not start:\n{log[-3000:]}")
+            self._check_start(is_late=time.monotonic() > end)
             time.sleep(0.1)
 
     def _is_ready(self) -> bool:
@@ -144,33 +131,6 @@ class KubeApiServer:
             return self.request("GET", "/readyz").status == 200
         except OSError:
             return False
-
-    def stop(self) -> None:
-        if self._process is None:
-            return
-        self._process.send_signal(signal.SIGTERM)
-        try:
-            self._process.wait(_STOP_TIMEOUT)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._process = None
-
-    def __enter__(self) -> KubeApiServer:
-        try:
-            self.start()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.stop()
 
     # --- requests ---------------------------------------------------------------------------------
 

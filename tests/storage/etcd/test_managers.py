@@ -7,8 +7,8 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -120,6 +120,36 @@ def prepare(server: EtcdServer, size: Size) -> str:
     return address
 
 
+class Scene(NamedTuple):
+    """Managers of a cluster, who observes them, and the rollouts that they carry out."""
+
+    managers: Managers
+    observer: Observer
+    rollouts: Rollouts
+
+
+@contextmanager
+def observed_rollouts(address: str, tmp_path: Path, size: Size) -> Iterator[Scene]:
+    """Observe the rollouts of a cluster without any managers yet."""
+    with (
+        Managers(tmp_path / "log") as managers,
+        observed(address, size.nodes, size.nodes // 10) as observer,
+        closing(Rollouts(address, size, observer)) as rollouts,
+    ):
+        yield Scene(managers, observer, rollouts)
+
+
+@contextmanager
+def rolled_out_by_two(address: str, tmp_path: Path, size: Size) -> Iterator[Scene]:
+    """Let two managers carry out the first rollout; check after the block that all was right."""
+    with observed_rollouts(address, tmp_path, size) as scene:
+        scene.managers.start(address)
+        scene.managers.start(address)
+        scene.rollouts.finish()
+        yield scene
+        check(scene.observer, scene.managers)
+
+
 def check(observer: Observer, managers: Managers) -> None:
     assert observer.wrong == []
     assert managers.ended() == []
@@ -166,23 +196,14 @@ def test_rollout_whose_managers_are_killed_ends_right(
     if size != SHORT:
         require_long_tests()
     address = prepare(own_etcd, size)
-    most = size.nodes // 10
-    with (
-        Managers(tmp_path / "log") as managers,
-        observed(address, size.nodes, most) as observer,
-        closing(Rollouts(address, size, observer)) as rollouts,
-    ):
-        managers.start(address)
-        managers.start(address)
-        rollouts.finish()
+    with rolled_out_by_two(address, tmp_path, size) as (managers, observer, rollouts):
         for _ in range(size.times):
             rollouts.begin()
             victim = observer.holder
             managers.kill(victim)
             managers.start(address)
             rollouts.finish()
-        check(observer, managers)
-        assert len(observer.takeovers) > size.times
+    assert len(observer.takeovers) > size.times
 
 
 @sizes(CUTS)
@@ -192,14 +213,7 @@ def test_manager_that_is_stopped_for_longer_than_its_lease_writes_nothing_more(
     if size != SHORT:
         require_long_tests()
     address = prepare(own_etcd, size)
-    with (
-        Managers(tmp_path / "log") as managers,
-        observed(address, size.nodes, size.nodes // 10) as observer,
-        closing(Rollouts(address, size, observer)) as rollouts,
-    ):
-        managers.start(address)
-        managers.start(address)
-        rollouts.finish()
+    with rolled_out_by_two(address, tmp_path, size) as (_, observer, rollouts):
         for _ in range(size.times):
             rollouts.begin()
             former = observer.holder
@@ -207,8 +221,7 @@ def test_manager_that_is_stopped_for_longer_than_its_lease_writes_nothing_more(
             rollouts.wait_for_takeover(former)
             os.kill(former, signal.SIGCONT)
             rollouts.finish()
-        check(observer, managers)
-        assert len(observer.takeovers) > size.times
+    assert len(observer.takeovers) > size.times
 
 
 @sizes(CUTS)
@@ -219,11 +232,7 @@ def test_manager_that_is_cut_off_for_longer_than_its_lease_writes_nothing_more(
         require_long_tests()
     address = prepare(own_etcd, size)
     proxies: dict[int, Proxy] = {}
-    with (
-        Managers(tmp_path / "log") as managers,
-        observed(address, size.nodes, size.nodes // 10) as observer,
-        closing(Rollouts(address, size, observer)) as rollouts,
-    ):
+    with observed_rollouts(address, tmp_path, size) as (managers, observer, rollouts):
         for _ in range(2):
             proxy = Proxy(own_etcd.port)
             proxy.start()
@@ -248,11 +257,7 @@ def test_managers_whose_etcd_goes_away_go_on_when_it_is_back(
 ) -> None:
     patient = prepare(own_etcd, SHORT)
     address = f"{patient}&timeout=500ms"
-    with (
-        Managers(tmp_path / "log") as managers,
-        observed(patient, SHORT.nodes, SHORT.nodes // 10) as observer,
-        closing(Rollouts(address, SHORT, observer)) as rollouts,
-    ):
+    with observed_rollouts(patient, tmp_path, SHORT) as (managers, observer, rollouts):
         managers.start(address)
         managers.start(address)
         rollouts.finish()

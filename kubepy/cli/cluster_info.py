@@ -61,7 +61,7 @@ kubepy cluster-info dump --output-directory=/tmp/dump
 """,
 )
 def cluster_info(factory: Factory, options: Options) -> None:
-    """Display the folder that is the cluster."""
+    """Display where the cluster is kept: its folder, or its etcd."""
     factory.require_cluster()
     place = printable(factory.server)
     factory.print(f"Kubernetes control plane is running at {place}\n")

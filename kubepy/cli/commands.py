@@ -383,7 +383,7 @@ COMMANDS: dict[str, Entry] = {
     ),
     "cluster-info": Entry(
         lambda: cluster_info.cluster_info,
-        "Display the folder that is the cluster",
+        "Display where the cluster is kept",
         (),
         {
             "dump": Entry(
@@ -457,7 +457,7 @@ COMMANDS: dict[str, Entry] = {
     ),
     "alpha": Entry(lambda: help_commands.alpha, "Commands that could still change: there are none"),
     "help": Entry(lambda: help_commands.help_, "Show the help of a command"),
-    "init": Entry(lambda: state_folder.init, "Make a cluster: a new state folder"),
+    "init": Entry(lambda: state_folder.init, "Make a cluster: a new state folder, or one in etcd"),
     "controller": Entry(
         lambda: controller.controller, "Run controllers, scheduler and simulated kubelets"
     ),

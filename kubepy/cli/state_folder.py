@@ -86,13 +86,13 @@ kubepy --state /tmp/lab apply -f nodes.yaml
 """,
 )
 def init(factory: Factory, options: InitOptions) -> None:
-    """Make a cluster: a new state folder with one node, unless told otherwise, and a default StorageClass, "standard".
+    """Make a cluster: a new state folder, or one in etcd, with one node, unless told otherwise, and a default StorageClass, "standard".
 
     With --nodes=0 it has neither: nodes and storage are yours to bring. A command that makes objects where there is no
     cluster makes one with a node, unless it brings nodes of its own.
 
-    The folder is --state, $KUBEPY_STATE or ./state; it must not hold a cluster yet, but may hold a kubepy.yaml with a
-    clock and a seed. If it was killed half way, run it again: it finishes what it began."""  # noqa: E501
+    The folder, or the etcd, is --state, $KUBEPY_STATE or ./state; it must not hold a cluster yet, but a folder may hold a
+    kubepy.yaml with a clock and a seed. If it was killed half way, run it again: it finishes what it began."""  # noqa: E501
     options.require_no_args()
     if options.nodes < 0:
         raise CliError(f"--nodes={options.nodes} is invalid: must be greater than or equal to 0")

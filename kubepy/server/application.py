@@ -70,7 +70,9 @@ class Application:
         self.signing_key = signing_key
         self.impersonation_modes: dict[str, str] = {}  # that were allowed last, by requester
         self.log = log
-        self.backend = Backend(self._open_cluster)
+        self.backend = Backend(
+            self._open_cluster, has_noticed=lambda revision: self.watch_cache.has_noticed(revision)
+        )
         which = ALL if options.controllers else ONLY_KUBELETS
         runs = options.controllers or options.kubelets
         self.controllers = ControllerProcess(place, options.verbosity, which, log) if runs else None

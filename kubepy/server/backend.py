@@ -35,10 +35,18 @@ class Backend:
 
     :param open_cluster: opens the cluster for all threads; it is called once, when the first one
         needs it.
+    :param has_noticed: tells whether somebody else has noticed every change of definitions up to a
+        revision.
     """
 
-    def __init__(self, open_cluster: Callable[[], LocalCluster], readers: int = READERS) -> None:
+    def __init__(
+        self,
+        open_cluster: Callable[[], LocalCluster],
+        readers: int = READERS,
+        has_noticed: Callable[[int], bool] = lambda revision: False,
+    ) -> None:
         self._open_cluster = open_cluster
+        self._has_noticed = has_noticed
         self._writer = ThreadPoolExecutor(1, "writer")
         self._readers = ThreadPoolExecutor(readers, "reader")
         self._callers = ThreadPoolExecutor(CALLERS, "caller")
@@ -86,6 +94,9 @@ class Backend:
         process."""
         noticed, known = self._noticed
         if (revision := cluster.client.revision()) == noticed:
+            return
+        if known is not None and self._has_noticed(revision):
+            self._noticed = revision, known
             return
         versions = [
             (name_of(definition), definition["metadata"]["resourceVersion"])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import hmac
-import os
+import random
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from contextlib import suppress
@@ -206,7 +206,8 @@ class HandlerChain:
         else:
             with suppress(TimeoutError):
                 await sender.send(
-                    {"type": "http.response.body", "body": b"", "more_body": False}, END_SECONDS
+                    {"type": "http.response.body", "body": b"", "more_body": False},
+                    patience=END_SECONDS,
                 )
 
 
@@ -217,11 +218,12 @@ class Sender:
         self._send = send
         self._abort: Callable[[], object] = scope.get("state", {}).get("abort", lambda: None)
 
-    async def send(self, message: Message, patience: float | None = None) -> None:
-        """Send a message; a client that does not read loses its connection. Raises TimeoutError."""
+    async def send(self, *messages: Message, patience: float | None = None) -> None:
+        """Send messages; a client that does not read loses its connection. Raises TimeoutError."""
         try:
             async with asyncio.timeout(SEND_SECONDS if patience is None else patience):
-                await self._send(message)
+                for message in messages:
+                    await self._send(message)
         except TimeoutError:
             self.abort()
             raise
@@ -229,8 +231,12 @@ class Sender:
     async def send_response(self, answer: Response, headers: Mapping[str, str]) -> None:
         """Send a whole answer, each piece of it after the one before has gone."""
         body, size = memoryview(answer.body), len(answer.body)
+        first = start_message(answer, {**headers, "content-length": str(size)})
         with suppress(TimeoutError):
-            await self.send(start_message(answer, {**headers, "content-length": str(size)}))
+            if size <= PIECE_BYTES:
+                await self.send(first, {"type": "http.response.body", "body": answer.body})
+                return
+            await self.send(first)
             for start in range(0, size, PIECE_BYTES):
                 await self.send(
                     {
@@ -356,4 +362,4 @@ def start_message(answer: Response | StreamResponse, headers: Mapping[str, str])
 
 def new_id() -> str:
     """Return a random UUID, for the header ``Audit-Id``."""
-    return str(UUID(bytes=os.urandom(16), version=4))
+    return str(UUID(int=random.getrandbits(128), version=4))

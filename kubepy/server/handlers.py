@@ -222,7 +222,8 @@ def update(context: HandlerContext) -> Response:
     served = ServedRequest.of(context)
     options = parameters.update_options(context.request)
     body = requestbody.read_object(context.request, _body_kind(served))
-    return _respond_to_change(served, body.object, options._replace(strict=body.strict))
+    options = options._replace(strict=body.strict)
+    return _respond_to_change(served, body.object, options, may_create=True)
 
 
 def patch(context: HandlerContext) -> Response:
@@ -231,17 +232,15 @@ def patch(context: HandlerContext) -> Response:
         context.request, requestbody.require_patch_type(context.request, served.resource)
     )
     body = requestbody.read_patch(context.request, served.resource)
-    if (
-        body.object.type == APPLY_PATCH
-        and body.strict.repeated
-        and options.field_validation == "Strict"
-    ):
+    is_applied = body.object.type == APPLY_PATCH
+    if is_applied and body.strict.repeated and options.field_validation == "Strict":
         raise errors.BadRequest(
             "error strict decoding YAML: error converting YAML to JSON: "
             + ", ".join(body.strict.texts())
         )
 
-    return _respond_to_change(served, body.object, options._replace(strict=body.strict))
+    options = options._replace(strict=body.strict)
+    return _respond_to_change(served, body.object, options, may_create=is_applied)
 
 
 def _body_kind(served: ServedRequest) -> Resource:
@@ -254,11 +253,13 @@ def _body_kind(served: ServedRequest) -> Resource:
     return Resource(resource.plural, subresource.kind, subresource.group, subresource.version)
 
 
-def _respond_to_change(served: ServedRequest, body: Any, options: Options) -> Response:
+def _respond_to_change(
+    served: ServedRequest, body: Any, options: Options, *, may_create: bool
+) -> Response:
     """Update or patch an object: 201 if that created it."""
     context, resource = served.context, served.resource
     is_new = False
-    if not context.info.subresource:
+    if may_create and not context.info.subresource:
         try:
             context.client.get(resource.gvr, context.info.name, namespace=context.info.namespace)
         except errors.NotFound:

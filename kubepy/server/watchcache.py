@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api import errors
 from kubepy.api.meta import name_of, namespace_of
+from kubepy.apiserver.client import CRDS
 from kubepy.apiserver.implied import ImpliedObjects
 from kubepy.apiserver.settings import MINIMAL
 from kubepy.apiserver.transaction import IMPLIED
@@ -222,6 +223,20 @@ class WatchCache:
             self._changed.wait_for(lambda: self._is_closed or self._has(revision), timeout)
             return self._has(revision)
 
+    def has_noticed(self, revision: int) -> bool:
+        """Tell whether custom kinds were read again for every change of a definition up to a
+        revision: the cache has taken it in, or what it has still to take in changes none."""
+        with self._changed:
+            if not self._is_loaded:
+                return False
+            noticed = self.revision
+            for commit in self._commits:
+                is_next = commit.base <= noticed
+                if not is_next or any(change.key.resource == CRDS for change in commit.changes):
+                    break
+                noticed = max(noticed, commit.revision)
+            return revision <= noticed
+
     def _has(self, revision: int) -> bool:
         return self._is_loaded and revision <= self.revision
 
@@ -410,6 +425,7 @@ class WatchCache:
             state = _with_events(state, _implied_changes(cluster, state, IMPLIED), state.revision)
         with self._changed:
             was_loaded = self._state is not EMPTY
+            cluster.client.forget_custom_kinds()
             self._state = state
             self._windows = {}
             self._first = state.revision
@@ -457,10 +473,10 @@ class WatchCache:
         with self._changed:
             for resource, of_resource in events.items():
                 self._windows.setdefault(resource, EventWindow(self._first)).add(of_resource)
-            self._state = state
-            if "customresourcedefinitions.apiextensions.k8s.io" in events:
+            if CRDS in events:
                 self.definitions_revision = revision
                 cluster.client.forget_custom_kinds()
+            self._state = state
             self._changed.notify_all()
 
         self._notify(frozenset(events))

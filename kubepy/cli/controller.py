@@ -118,6 +118,7 @@ def controller(factory: Factory, options: ControllerOptions) -> None:
     else:
         (_once if options.once else _watch)(factory, options)
 
+    factory.note_look()
     factory.cluster.claims.clear()  # the controllers have taken in what was edited meanwhile
 
 

@@ -635,6 +635,10 @@ class Factory:
                     f'fsck" lists them'
                 )
 
+    def note_look(self) -> None:
+        """Say that the command has looked at all files, and need not do so at its end."""
+        self._has_looked = True
+
     def _look_for_files(self) -> None:
         """Look for files that are new, replaced or no object's, after a command that has read no
         other object than it wrote, such as ``create``."""

@@ -403,9 +403,9 @@ class Informers:
         self.load(Query(PODS, None, NODE, node))
         return self._state.index_entries.keys(NODE, node)
 
-    def count_on(self, node: str) -> int:
-        """Return the number of pods bound to a node, or a greater one where they need not be read
-        for that."""
+    def has_fewer_on(self, node: str, most: int) -> bool:
+        """Return whether fewer pods than so many are bound to a node; False also where they would
+        have to be read for that."""
         query = Query(PODS, None, NODE, node)
         unknown = None
         if not self._is_answered(query):
@@ -413,7 +413,10 @@ class Informers:
         if unknown is None:
             self.load(query)
             unknown = 0
-        return len(self._state.index_entries.keys(NODE, node)) + unknown
+        taken = len(self._taken.index_entries.keys(NODE, node))
+        if taken + len(self._waiting) + unknown < most:  # were all that wait bound to it
+            return True
+        return len(self._state.index_entries.keys(NODE, node)) + unknown < most
 
     def key_of(self, uid: str) -> Key | None:
         """Return the key of the object with this uid, if there is one."""

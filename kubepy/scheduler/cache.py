@@ -174,7 +174,7 @@ class NodeInfo:
         """Return whether the node takes one more pod; where a count tells so, the pods need not be
         added."""
         most: int = self.allocatable.get("pods", 0)
-        if self._cache is not None and self._cache.count_on(self.name) < most:
+        if self._cache is not None and self._cache.has_fewer_on(self.name, most):
             return True
         return len(self.pods) < most
 
@@ -316,9 +316,9 @@ class Cache:
         """Return the number of nodes."""
         return self._informers.count(NODES)
 
-    def count_on(self, node: str) -> int:
-        """Return how many pods there are on a node at most."""
-        return self._informers.count_on(node)
+    def has_fewer_on(self, node: str, most: int) -> bool:
+        """Return whether fewer pods than so many are on a node, without reading them for that."""
+        return self._informers.has_fewer_on(node, most)
 
     def has_nominations(self) -> bool:
         self._informers.load(*NOMINATED)

@@ -104,7 +104,9 @@ class Pair:
             lambda informers, at: informers.dependents(uid, draw_resource),
             lambda informers, at: informers.has_dependents(uid),
             lambda informers, at: informers.pods_on(node),
-            lambda informers, at: informers.count_on(node) >= len(self.full.pods_on(node)),
+            lambda informers, at: (
+                not informers.has_fewer_on(node, most) or len(self.full.pods_on(node)) < most
+            ),
             lambda informers, at: informers.read_ahead(
                 [Key(PODS, "default", name) for name in names]
             ),
@@ -119,7 +121,7 @@ class Pair:
             lambda informers, at: sorted(self.failed[at].group("")),
             lambda informers, at: informers.list(PODS, draw_namespace) if is_rare else None,
         ]
-        names = draw.sample(NAMES, 3)
+        names, most = draw.sample(NAMES, 3), draw.randrange(12)
         name, uid, node = draw.choice(NAMES), draw.choice(UIDS), draw.choice(NODES)
         draw_resource, draw_namespace = (
             draw.choice([None, PODS]),

@@ -26,6 +26,11 @@ UPDATE = "Update"
 Entry = dict[str, Any]
 
 
+class EntryError(ValueError):
+    """An entry cannot be read: a client's, or one that another program stored without an API
+    server."""
+
+
 class FieldManager(NamedTuple):
     """A manager of fields: an applier is the same in all versions, an updater differs by version
     and subresource."""
@@ -67,30 +72,33 @@ def manager_of(name: str, operation: str, api_version: str, subresource: str = "
 def decode(entries: Iterable[Any]) -> Managers:
     """Return the managers of entries; of two entries of a manager the later one counts.
 
-    Raises ValueError for invalid entries.
+    Raises EntryError.
     """
     return dict(decode_all(entries))
 
 
 def decode_all(entries: Iterable[Any]) -> Pairs:
-    """Return the manager and fields of every entry. Raises ValueError."""
+    """Return the manager and fields of every entry. Raises EntryError."""
     managers: Pairs = []
     for index, entry in enumerate(entries):
         operation = entry.get("operation")
         api_version = entry.get("apiVersion")
         if operation not in (APPLY, UPDATE):
-            raise ValueError("operation must be `Apply` or `Update`")
+            raise EntryError("operation must be `Apply` or `Update`")
         if not api_version:
-            raise ValueError("apiVersion must not be empty")
+            raise EntryError("apiVersion must not be empty")
         if entry.get("fieldsType") != "FieldsV1":
-            raise ValueError(f"invalid fieldsType in managed fields entry {index}")
+            raise EntryError(f"invalid fieldsType in managed fields entry {index}")
         manager = FieldManager(
             entry.get("manager", ""),
             operation,
             "" if operation == APPLY else api_version,
             entry.get("subresource", ""),
         )
-        fields = from_fields_v1(entry.get("fieldsV1") or {})
+        try:
+            fields = from_fields_v1(entry.get("fieldsV1") or {})
+        except (AttributeError, TypeError, ValueError) as error:
+            raise EntryError(f"the fields of managed fields entry {index}: {error}") from error
         managers.append((manager, Managed(fields, api_version, entry.get("time") or "")))
 
     return managers

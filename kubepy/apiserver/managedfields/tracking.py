@@ -21,6 +21,7 @@ from kubepy.api.scheme import Resource
 from kubepy.apiserver.managedfields.entries import (
     UPDATE,
     Entry,
+    EntryError,
     FieldManager,
     Managed,
     Managers,
@@ -181,21 +182,28 @@ def keep_times(
 
 def shown(resource: Resource, schema: Schema | None, obj: Object) -> Object:
     """Return the object with complete managedFields, without any if nothing is known of its
-    managers."""
-    managers = _completed(resource, schema, bare(obj), obj["metadata"].get("managedFields") or [])
+    managers, and with those that cannot be read as they are."""
+    entries = obj["metadata"].get("managedFields") or []
+    try:
+        managers = _completed(resource, schema, bare(obj), entries)
+    except EntryError:
+        return obj
     return _with_entries(obj, encode_all(managers))
 
 
 def stored_whole(resource: Resource, schema: Schema | None, obj: Object) -> Object:
     """Return the object with complete managedFields, as an API server stores it; without any where
-    nothing is known of who made it.
+    nothing is known of who made it, and with those that cannot be read as they are.
 
     Who reports the status has written it when it says so, though no field was new then.
     """
     entries = obj["metadata"].get("managedFields") or []
     if not entries and controller_of(obj) is None:
         return obj
-    managers = _completed(resource, schema, bare(obj), entries)
+    try:
+        managers = _completed(resource, schema, bare(obj), entries)
+    except EntryError:
+        return obj
     if any(_reports_status(entry["manager"], entry.get("subresource", "")) for entry in entries):
         newest = _newest_time(obj.get("status"))
         managers = [
@@ -249,7 +257,10 @@ def reread(entries: list[Entry]) -> list[Entry]:
     stays."""
     if any(is_stamp(entry) for entry in entries):
         return entries
-    managers = decode(entries)
+    try:
+        managers = decode(entries)
+    except EntryError:
+        return entries
     if len(managers) == len(entries):
         return entries
     return encode(managers)
@@ -303,11 +314,15 @@ def complete(
     unknown: tuple[str, str] | None = None,
 ) -> Managers:
     """Return the managers with their fields: those of entries, of a stamp, and of controllers.
+    Entries that cannot be read count as none (``RemoveObjectManagedFields``).
 
     :param unknown: name and time of the manager of fields whose setter is not known; without it
         they have none.
     """
-    return dict(_completed(resource, schema, obj, reread(entries), unknown))
+    try:
+        return dict(_completed(resource, schema, obj, reread(entries), unknown))
+    except EntryError:
+        return dict(_completed(resource, schema, obj, [], unknown))
 
 
 def _completed(

@@ -182,6 +182,25 @@ def test_stamp_that_an_earlier_version_has_stored_counts(
     assert all("fieldsType" in entry for entry in place.entries(WEB))
 
 
+def test_managers_that_cannot_be_read_are_shown_until_somebody_writes(
+    place: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert place.apply(2) == 0
+    strange = [{**ENTRIES_OF_A_SERVER[0], "operation": "Patch"}]
+    place.put_managers(WEB, strange)
+    capsys.readouterr()
+    assert place.run("get", "--raw", "/apis/apps/v1/namespaces/default/deployments/web") == 0
+    assert json.loads(capsys.readouterr().out)["metadata"]["managedFields"] == strange
+    folder = str(tmp_path / "folder")
+    assert main(["fork", place.address, folder]) == 0
+    assert main(["--state", folder, "get", "deployment", "web"]) == 0
+
+    assert place.run("label", "deployment", "web", "a=b") == 0
+    assert place.entries(WEB) != strange
+    assert place.apply(3, "--server-side", "--field-manager=beta", "--force-conflicts") == 0
+    assert "beta" in [entry["manager"] for entry in place.entries(WEB)]
+
+
 def test_status_that_changes_has_its_time_among_the_managers(place: Place) -> None:
     assert place.apply(1) == 0
     assert place.run("wait", "--for=condition=Available", "deployment/web") == 0

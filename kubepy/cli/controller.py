@@ -229,15 +229,19 @@ def _watch(factory: Factory, options: ControllerOptions) -> None:
         is_gone = bool(factory.folder) and not os.path.isdir(factory.folder)
         if is_gone or isinstance(error, storage_errors.NoClusterError):
             raise error
-        factory.say(f"error: {error}")
+        if str(error) not in failures:  # it is tried again every second
+            failures.add(str(error))
+            factory.say(f"error: {error}")
 
     def settled(summary: Summary) -> None:
         cluster.store.sync()
+        failures.clear()
         _report(factory, options, summary)
         factory.driver.tell(summary)
         files.look()
 
     holders: set[str] = set()  # that were told of
+    failures: set[str] = set()  # likewise, since the controllers last got to their end
 
     def occupied(holder: str) -> None:
         if holder in holders or not _RUNS_CONTROLLERS.search(holder):

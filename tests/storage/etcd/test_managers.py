@@ -16,7 +16,7 @@ import pytest
 
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import Patch
-from kubepy.controlplane import build_manager, manager_lock
+from kubepy.controlplane import MANAGER_LOCK, build_manager, manager_lock
 from kubepy.controlplane.furnishing import furnish
 from kubepy.controlplane.manager import Manager
 from kubepy.controlplane.open import make_cluster, open_cluster
@@ -268,3 +268,43 @@ def test_managers_whose_etcd_goes_away_go_on_when_it_is_back(
         rollouts.finish()
         check(observer, managers)
     assert "cannot be reached: " in (tmp_path / "log").read_text()
+
+
+def test_manager_says_once_that_etcd_is_away_and_goes_on_when_it_is_back(tmp_path: Path) -> None:
+    def wait_until(condition: Callable[[], bool], what: str) -> None:
+        end = time.monotonic() + ROLLOUT_SECONDS
+        while not condition():
+            assert time.monotonic() < end, f"{what}; the log:\n{log.read_text()}"
+            time.sleep(0.02)
+
+    def has_pods() -> bool:
+        with closing(open_cluster(server.address(PREFIX))) as cluster:
+            return bool(cluster.client.list("pods").items)
+
+    def complaints() -> int:
+        return log.read_text().count("cannot be reached")
+
+    log = tmp_path / "log"
+    (tmp_path / "etcd").mkdir()
+    with EtcdServer(tmp_path / "etcd") as server, Managers(log) as managers:
+        address = f"{server.address(PREFIX)}?lease={LEASE}"
+        with closing(make_cluster(address, {"bootstrap": "minimal"})) as cluster:
+            furnish(cluster, 1, with_storage=False)
+        managers.start(address)
+        wait_until(lambda: holder_of(address) != "", "no manager is elected")
+        server.kill()
+        wait_until(lambda: complaints() > 0, "the manager does not miss etcd")
+        time.sleep(2.5)  # it tries again every second
+        assert complaints() == 1
+        server.start()
+        with closing(open_cluster(address)) as cluster:
+            cluster.client.create(RESOURCE, daemon_set(1), namespace="default")
+        wait_until(has_pods, "the manager does not go on")
+        assert complaints() == 1
+        assert managers.ended() == []
+
+
+def holder_of(address: str) -> str:
+    """Return who runs the controllers, "" where nobody does."""
+    with closing(open_cluster(address)) as cluster:
+        return cluster.store.holder(MANAGER_LOCK) or ""

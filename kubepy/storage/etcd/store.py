@@ -105,7 +105,7 @@ class EtcdStore:
         self._lock = threading.Lock()
         self._local = threading.local()
         self._held: dict[str, HeldLock] = {}
-        self._checked_floor = 0
+        self._checked_floor = -1
         self._was_made = False
         self._opening: Object | None = None  # the settings, where they were read a moment ago
         self._defaults: Object = DEFAULT_SETTINGS

@@ -169,11 +169,12 @@ def _require_own_time(factory: Factory) -> None:
     """Raise CliError where time is the system's."""
     now = factory.cluster.clock
     if now.own is None:
+        fixed = "the time of this cluster is the system's, which cannot be moved"
+        if not factory.folder:
+            raise CliError(f'{fixed}: "kubepy init --clock=TIME" makes a cluster with its own')
         raise CliError(
-            "the time of this cluster is the system's, which cannot be moved: to give it a time "
-            "of its own, "
-            f"add the line 'clock: \"{now.timestamp()}\"' to "
-            f"{printable(factory.folder)}/kubepy.yaml"
+            f"{fixed}: to give it a time of its own, add the line "
+            f"'clock: \"{now.timestamp()}\"' to {printable(factory.folder)}/kubepy.yaml"
         )
 
 

@@ -235,7 +235,12 @@ def _watch(factory: Factory, options: ControllerOptions) -> None:
 
     def settled(summary: Summary) -> None:
         cluster.store.sync()
-        failures.clear()
+        if failures:
+            failures.clear()
+            factory.say("note: the controllers go on")
+        if holders:
+            holders.clear()
+            factory.say("note: this process runs the controllers now")
         _report(factory, options, summary)
         factory.driver.tell(summary)
         files.look()

@@ -104,6 +104,8 @@ class LocalCluster:
 
     :param new_store: makes a store in memory that goes on from a state, for forks.
     :ivar worktree: what the store has if it keeps its objects as files; None for others.
+    :ivar unread_values: returns what a store without files has left out, as it cannot be read: by
+        its key, what is wrong.
     :ivar drawn_seed: that of the faults, if it has been drawn for :meth:`with_faults`.
     """
 
@@ -115,6 +117,7 @@ class LocalCluster:
     ) -> None:
         self.store = store
         self.worktree = worktree
+        self.unread_values: Callable[[], Mapping[str, str]] = dict
         self._new_store = new_store
         self._origin: State | None = None  # what this fork, and no other cluster, has opened
         self.keeps_timeline = False  # all of it, however long it gets
@@ -368,10 +371,13 @@ class LocalCluster:
 
     def known_problems(self) -> dict[str, str]:
         """Return the problems that are recorded, without a look at files that have none: by the
-        path of a file, or of a folder that nothing reads, a line for a warning."""
+        path of a file, or of a folder that nothing reads, a line for a warning. Without files the
+        same of the values that were met and hold no object that can be read."""
         worktree = self.worktree
         if worktree is None:
-            return {}
+            return {
+                key: f"{problem}: it is left out" for key, problem in self.unread_values().items()
+            }
         lines = {
             problem.path: worktree.describe(unserved.with_place(self.scheme, problem))
             for problem in worktree.known_problems()

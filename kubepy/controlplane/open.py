@@ -250,6 +250,7 @@ def _open(place: Path | str, lock_timeout: float, opened: Store | None = None) -
             etcd.assume(OF_A_CONTROL_PLANE)
         cluster = LocalCluster(etcd, new_memory_store)
         etcd.write_whole(cluster.client.as_stored_whole)
+        cluster.unread_values = etcd.unread_values
         return cluster
     except BaseException:
         etcd.close()

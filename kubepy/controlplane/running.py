@@ -98,6 +98,9 @@ class FileReporter:
             if self._told.get(path) != text:
                 self._warn(text)
         for path in self._told.keys() - problems.keys():
+            if not self._cluster.folder:
+                self._say(f"note: the value of {path} can be read again, or is gone")
+                continue
             is_there = os.path.lexists(os.path.join(self._cluster.folder, path))
             self._say(
                 f"note: {self._cluster.folder}/{path}: is "

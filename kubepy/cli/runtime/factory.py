@@ -167,7 +167,13 @@ class Factory:
         open already and has no folder."""
         if self.open_cluster:
             return self.open_cluster.folder
-        return self.options.state or os.environ.get("KUBEPY_STATE") or "state"
+        home = self.options.state or os.environ.get("KUBEPY_STATE") or "state"
+        scheme, _, path = home.partition(":")
+        if path.startswith("/") and scheme.isalpha() and not openings.is_in_etcd(home):
+            raise CliError(
+                f"{printable(home)}: the state is a folder, or in etcd: etcd://HOST:PORT/PREFIX"
+            )
+        return home
 
     @property
     def home_server(self) -> str:
@@ -288,9 +294,10 @@ class Factory:
             raise self._no_cluster(self.place)
 
     def _no_cluster(self, place: str) -> CliError:
+        another = "prefix" if openings.is_in_etcd(place) else "folder"
         return CliError(
             f'no cluster in {quote(openings.shown(place))}: make one with "kubepy init", or name '
-            "another folder with --state or $KUBEPY_STATE"
+            f"another {another} with --state or $KUBEPY_STATE"
         )
 
     @property
@@ -629,11 +636,13 @@ class Factory:
             lines = list(self.cluster.known_problems().values())
             for text in lines[:MAX_FILES]:
                 self.warn(text)
-            if len(lines) > MAX_FILES:
+            more = len(lines) - MAX_FILES
+            if more > 0 and self.folder:
                 self.warn(
-                    f'{self.folder}: {len(lines) - MAX_FILES} more files have problems: "kubepy '
-                    f'fsck" lists them'
+                    f'{self.folder}: {more} more files have problems: "kubepy fsck" lists them'
                 )
+            elif more > 0:
+                self.warn(f"{self.shown_place}: {more} more values cannot be read")
 
     def note_look(self) -> None:
         """Say that the command has looked at all files, and need not do so at its end."""

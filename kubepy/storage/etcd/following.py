@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kubepy.storage.errors import StorageError
-from kubepy.storage.etcd.errors import ValueFormatError
 from kubepy.storage.etcd.history import expirations_of, next_of
 from kubepy.storage.etcd.notices import WatchBatch
 from kubepy.storage.etcd.ownkeys import end_of, load_settings, load_text
@@ -185,11 +184,12 @@ class Follower:
             if key is not None:
                 present = changes[key] if key in changes else state.get(key)
                 record = self._record(key, event, expirations)
-                if record is not None:
-                    self._note(record, present)
-                    changes[key] = record
-                    if record.json is not None:
-                        objects[key] = record.object
+                self._note(record, present)
+                changes[key] = record
+                if record.json is not None:
+                    objects[key] = record.object
+                else:
+                    objects.pop(key, None)
             elif path.startswith(own.meta):
                 value = None if event.is_delete else load_text(event.kv.value)
                 meta[own.meta_name(path)] = value
@@ -211,19 +211,18 @@ class Follower:
 
     def _record(
         self, key: Key, event: KeyEvent, expirations: dict[tuple[Key, int], float]
-    ) -> ObjectRecord | None:
-        """Return the object after an event, without JSON where it is gone; None for a value that
-        is no object."""
+    ) -> ObjectRecord:
+        """Return the object after an event, without JSON where it is gone, or where its value is no
+        object that can be read."""
         revision = event.kv.mod_revision
+        values = self._keyspace.values
         if event.is_delete:
+            values.forget(key)
             return ObjectRecord(key, revision, None)
         record = self.written.pop((key, revision), None)
         if record is not None:
             return record
-        try:
-            text = self._keyspace.values.decode(key, event.kv.value)
-        except ValueFormatError:
-            return None
+        text = values.find(key, event.kv.value)
         return ObjectRecord(key, revision, text, expirations.get((key, revision)))
 
     def _note(self, record: ObjectRecord, before: ObjectRecord | None) -> None:

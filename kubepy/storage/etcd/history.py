@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.storage.errors import CompactedError
-from kubepy.storage.etcd.errors import UnreachableError, ValueFormatError
+from kubepy.storage.etcd.errors import UnreachableError
 from kubepy.storage.model import (
     ADDED,
     DELETED,
@@ -138,18 +138,23 @@ def next_of(watch: Watch, timeout: float) -> WatchBatch:
 
 
 def _entry(values: Values, key: Key, event: KeyEvent) -> tuple[LogEntry | None, str | None]:
-    """Return the entry of the change log for an event, and the object after it."""
+    """Return the entry of the change log for an event, and the object after it. A value that cannot
+    be read counts as no object, as in lists. Raises CompactedError."""
     revision = event.kv.mod_revision
-    try:
-        before = values.decode(key, event.prev_kv.value) if event.prev_kv is not None else None
-        text = None if event.is_delete else values.decode(key, event.kv.value)
-    except ValueFormatError:  # lists leave it out, too
-        return None, None
-    if text is None:
-        if before is None:
-            raise CompactedError(f"what {key.place} was at revision {revision} is compacted")
+    before = None
+    if event.prev_kv is not None:
+        before = values.find(key, event.prev_kv.value)
+    text = None
+    if not event.is_delete:
+        text = values.find(key, event.kv.value)
+    if text is None and before is not None:
         return LogEntry(revision, DELETED, *key, before), None
+    if text is None:
+        if event.is_delete and event.prev_kv is None:
+            raise CompactedError(f"what {key.place} was at revision {revision} is compacted")
+        return None, None
     is_new = event.kv.create_revision == revision
-    if is_new:
+    was_unread = event.prev_kv is not None and before is None
+    if is_new or was_unread:
         return LogEntry(revision, ADDED, *key, None), text
     return LogEntry(revision, MODIFIED, *key, former_state(before, text)), text

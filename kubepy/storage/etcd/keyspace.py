@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from kubepy.storage.etcd.client import EtcdClient, Put
-from kubepy.storage.etcd.errors import ValueFormatError, WatchDeniedError
+from kubepy.storage.etcd.errors import WatchDeniedError
 from kubepy.storage.etcd.keys import EtcdKeys
 from kubepy.storage.etcd.ownkeys import OwnKeys, end_of, load_entries, load_text
 from kubepy.storage.etcd.rest import RestNotes
@@ -100,9 +100,8 @@ class Keyspace:
                 key = self.keys.parse(kv.key)
                 if key is None:
                     continue
-                try:
-                    text = self.values.decode(key, kv.value)
-                except ValueFormatError:
+                text = self.values.find(key, kv.value)
+                if text is None:
                     continue
                 expires, revision = expirations.get(key, (None, 0))
                 is_current = revision == kv.mod_revision

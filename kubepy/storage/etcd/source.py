@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from kubepy.lazy import lazy_imports
 from kubepy.storage.errors import LostStateError
 from kubepy.storage.etcd.client import Get, RangeResult
-from kubepy.storage.etcd.errors import lost_if_compacted
+from kubepy.storage.etcd.errors import ValueFormatError, lost_if_compacted
 from kubepy.storage.indexes import parts_of
 from kubepy.storage.model import Key, LogEntry
 from kubepy.storage.sortedmap import SortedMap
@@ -90,6 +90,7 @@ class RangeSource:
         self._volatile = volatile
         self._everything: State | None = None
         self._objects: dict[Key, ObjectRecord | None] = {}
+        self._unread: dict[Key, ValueFormatError] = {}  # of these
         self._records: dict[tuple[str, str], Records] = {}
         self._whole: set[str] = set()  # resources of which all namespaces were read
         self._expirations: dict[Key, tuple[float, int]] | None = None
@@ -123,15 +124,24 @@ class RangeSource:
             return self._records.get(place, SortedMap()).get(key.name)
         if key not in self._objects:
             self.read_ahead([key])
+        if key in self._unread:
+            raise self._unread[key]
         return self._objects[key]
 
     def read_ahead(self, keys: Iterable[Key]) -> None:
-        """Read objects together."""
+        """Read objects together. Values that hold none are noted."""
         missing = [key for key in keys if key not in self._objects]
         for start in range(0, len(missing), READ_TOGETHER):
             some = missing[start : start + READ_TOGETHER]
             for key, kv in zip(some, self._read(lambda: self._kvs(some)), strict=True):  # noqa: B023
-                self._objects[key] = self._record(key, kv) if kv is not None else None
+                self._objects[key] = None
+                if kv is None:
+                    continue
+                try:
+                    self._objects[key] = self._record(key, kv)
+                except ValueFormatError as error:
+                    self._unread[key] = error
+                    self._keyspace.values.find(key, kv.value)
 
     def _kvs(self, keys: Sequence[Key]) -> list[KeyValue | None]:
         if len(keys) == 1:
@@ -216,7 +226,7 @@ class RangeSource:
     def objects_at(self, keys: Collection[Key]) -> KeyedObjects:
         if self._everything is None:
             self.read_ahead(keys)
-        records = [self.get(key) for key in keys]
+        records = [self.get(key) for key in keys if key not in self._unread]
         return [(record.key, record.object) for record in records if record is not None]
 
     def found(

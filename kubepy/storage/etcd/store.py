@@ -139,6 +139,11 @@ class EtcdStore:
     def _leases(self) -> SharedLeases:
         return leases.SharedLeases(self._client)
 
+    def unread_values(self) -> dict[str, str]:
+        """Return the values that were met and hold no object that can be read, and are left out: by
+        the key of etcd, what is wrong."""
+        return dict(self._keyspace.values.unread)
+
     # --- states
 
     def state(self) -> State:

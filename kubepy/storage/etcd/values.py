@@ -67,6 +67,7 @@ class Values:
 
     :param keys: name a value in an error.
     :param is_protobuf: write protobuf; what is read says itself what it is.
+    :ivar unread: the values that :meth:`find` could not read: by the key of etcd, what is wrong.
     :ivar complete: makes the JSON of an object whole that kubepy keeps in a shorter form.
     """
 
@@ -74,6 +75,7 @@ class Values:
         self._keys = keys
         self._forms = forms
         self._is_protobuf = is_protobuf
+        self.unread: dict[str, str] = {}
         self.complete: Callable[[str], str] | None = None
 
     def encode(self, key: Key, text: str) -> bytes:
@@ -109,6 +111,22 @@ class Values:
             name = self._keys.of(key).decode()
             reason = str(error) if isinstance(error, ValueError) else "it holds no object"
             raise ValueFormatError(f"the value of {name} cannot be read: {reason}") from error
+
+    def find(self, key: Key, value: bytes) -> str | None:
+        """Return the same; None for a value that cannot be read, which is noted: what others have
+        put there must not keep all the rest from being read."""
+        try:
+            text = self.decode(key, value)
+        except ValueFormatError as error:
+            self.unread[self._keys.of(key).decode()] = str(error)
+            return None
+        if self.unread:
+            self.forget(key)
+        return text
+
+    def forget(self, key: Key) -> None:
+        """Note that there is no value any more that cannot be read."""
+        self.unread.pop(self._keys.of(key).decode(), None)
 
     def _parse(self, value: bytes) -> Object:
         if value.startswith(PROTOBUF_MAGIC):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -402,3 +403,52 @@ def test_python_programs_open_clusters_in_etcd(etcd_address: str) -> None:
         assert first.folder == ""
     with pytest.raises(FolderError, match="already"):
         kubepy.Cluster.create(etcd_address)
+
+
+def test_values_that_cannot_be_read_are_named_by_every_command(
+    etcd_address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*words: str) -> tuple[int, str, str]:
+        status = main(["--state", etcd_address, *words])
+        printed = capsys.readouterr()
+        return status, printed.out, printed.err
+
+    run("create", "deployment", "web", "--image=nginx")
+    run("create", "secret", "generic", "good", "--from-literal=a=b")
+    parsed = parse_address(etcd_address)
+    secret = EtcdKeys(parsed.prefix).of(Key("secrets", "default", "hidden"))
+    client = EtcdClient(parsed)
+    client.txn([], [Put(secret, b"k8s:enc:aescbc:v1:key1:xxxx")])
+    left_out = f"Warning: the value of {secret.decode()} cannot be read: it is encrypted"
+    folder = str(tmp_path / "copy")
+    for words in (
+        ("get", "secrets"),
+        ("get", "pods,secrets", "-o", "json"),
+        ("delete", "secrets", "--all"),
+        ("fork", folder),
+    ):
+        status, _, complaints = run(*words)
+        assert status == 0
+        assert left_out in complaints, words
+    assert main(["--state", folder, "fsck"]) == 0
+    capsys.readouterr()
+    status, _, complaints = run("get", "secret", "hidden")
+    assert (status, left_out.removeprefix("Warning: ") in complaints) == (1, True)
+
+    [pod] = run("get", "pods", "-o", "name")[1].split()
+    path = EtcdKeys(parsed.prefix).of(Key("pods", "default", pod.removeprefix("pod/")))
+    client.txn([], [Put(path, b"garbage")])
+    client.close()
+    assert run("controller", "--once")[0] == 0
+    status, listed, complaints = run("get", "pods", "-o", "name")
+    assert (status, len(listed.split()), path.decode() in complaints) == (0, 1, True)
+    assert listed.strip() != pod  # the ReplicaSet has made another one
+
+
+def test_url_of_something_else_is_no_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["--state", "http://127.0.0.1:2379", "create", "configmap", "a"]) == 1
+    assert "the state is a folder, or in etcd" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

@@ -17,8 +17,8 @@ from kubepy.storage.etcd import commit, compaction, leases
 from kubepy.storage.etcd import history as histories
 from kubepy.storage.etcd import store as stores
 from kubepy.storage.etcd.address import parse_address
-from kubepy.storage.etcd.client import EtcdClient, Put
-from kubepy.storage.etcd.errors import EtcdError
+from kubepy.storage.etcd.client import Delete, EtcdClient, Put
+from kubepy.storage.etcd.errors import EtcdError, ValueFormatError
 from kubepy.storage.etcd.history import PastChanges, read_history
 from kubepy.storage.etcd.keys import EtcdKeys
 from kubepy.storage.etcd.keyspace import Keyspace
@@ -220,6 +220,44 @@ def test_state_reaches_back_to_the_compaction(
     assert len(state.changes(newest - kept).changes) == kept
     with pytest.raises(CompactedError):
         state.changes(newest - kept - 1)
+
+
+def test_young_history_that_is_compacted_is_not_promised(
+    open_store: Open, client: EtcdClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(open_store(), *(config_map(name) for name in "abc"))
+    store = open_store()
+    newest = store.revision
+    monkeypatch.setattr(stores, "HISTORY", newest)
+    client.compact(newest)
+    state = store.state()
+    assert state.compacted == newest
+    assert state.entries(state.compacted) == []
+
+
+def test_values_that_cannot_be_read_are_left_out_and_named(
+    store: EtcdStore, client: EtcdClient
+) -> None:
+    keys, base = EtcdKeys(store.address.prefix), store.revision
+    create(store, config_map("a"), config_map("b"))
+    name = keys.of(key("b")).decode()
+    client.txn([], [Put(keys.of(key("b")), b"no object")])
+    assert names(store.list("configmaps").objects) == ["a"]
+    assert list(store.unread_values()) == [name]
+    with pytest.raises(ValueFormatError, match=name):
+        store.get(key("b"))
+    state = store.state()
+    assert [found for found, _ in state.objects_at([key("a"), key("b")])] == [key("a")]
+    last = state.changes(base).changes[-1]
+    assert (last.type, last.key) == ("DELETED", key("b"))
+
+    follow(store)
+    client.txn([], [Put(keys.of(key("a")), b"no object either")])
+    assert names(store.list("configmaps").objects) == []
+    assert len(store.unread_values()) == 2
+    client.txn([], [Delete(keys.of(key("a")))])
+    assert names(store.list("configmaps").objects) == []
+    assert list(store.unread_values()) == [name]
 
 
 def test_lazy_state_is_lost_when_its_revision_is_compacted(

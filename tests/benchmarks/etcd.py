@@ -142,8 +142,10 @@ def etcd(folder: Path, *, is_synced: bool = False) -> Iterator[EtcdServer]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", choices=PARTS, default=PARTS)
-    parts = parser.parse_args().parts
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)} (default: all)")
+    parts = parser.parse_args().parts or PARTS
+    if unknown := set(parts).difference(PARTS):
+        parser.error(f"no part named {', '.join(sorted(unknown))}")
     path = program()
     if path is None:
         print("there is no etcd here: `make etcd` installs Debian's etcd-server")

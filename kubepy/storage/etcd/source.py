@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from kubepy.storage.timeline import TimelineEntry
 
 T = TypeVar("T")
+ABSENCES_TO_LIST_AT = 16  # reading all names of a place costs as much as some single reads
 READ_TOGETHER = 100  # keys: etcd takes 128 operations in a transaction
 
 
@@ -93,6 +95,9 @@ class RangeSource:
         self._unread: dict[Key, ValueFormatError] = {}  # of these
         self._records: dict[tuple[str, str], Records] = {}
         self._whole: set[str] = set()  # resources of which all namespaces were read
+        # The names of all objects of a place are read once it was asked for several in vain.
+        self._absences: Counter[tuple[str, str]] = Counter()
+        self._names: dict[tuple[str, str], set[str]] = {}
         self._expirations: dict[Key, tuple[float, int]] | None = None
         self.is_lost = False
 
@@ -123,10 +128,22 @@ class RangeSource:
         if place in self._records or key.resource in self._whole:
             return self._records.get(place, SortedMap()).get(key.name)
         if key not in self._objects:
+            if not self._may_be_there(key):
+                return None
             self.read_ahead([key])
         if key in self._unread:
             raise self._unread[key]
         return self._objects[key]
+
+    def _may_be_there(self, key: Key) -> bool:
+        """Tell whether a key has to be asked for. Who makes many objects asks for each name whether
+        it is taken, which costs etcd's time to answer."""
+        place = key.resource, key.namespace
+        if place not in self._names:
+            if self._absences[place] < ABSENCES_TO_LIST_AT:
+                return True
+            self._names[place] = {present.name for present in self.keys(*place)}
+        return key.name in self._names[place]
 
     def read_ahead(self, keys: Iterable[Key]) -> None:
         """Read objects together. Values that hold none are noted."""
@@ -136,6 +153,7 @@ class RangeSource:
             for key, kv in zip(some, self._read(lambda: self._kvs(some)), strict=True):  # noqa: B023
                 self._objects[key] = None
                 if kv is None:
+                    self._absences[key.resource, key.namespace] += 1
                     continue
                 try:
                     self._objects[key] = self._record(key, kv)

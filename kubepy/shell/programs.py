@@ -1,0 +1,398 @@
+"""Programs: what a command does that is not one of the shell's own words."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from kubepy.shell import builtins
+from kubepy.shell.files import FileError
+from kubepy.shell.processes import PIPE_END, Block, Frame, Process, Shell
+from kubepy.shell.streams import STREAMS, NotAStream
+from kubepy.shell.utility import Delay, Invocation, Unknown
+from kubepy.shell.words import OWN_WORDS, PROGRAMS, SHELLS, program_name
+
+if TYPE_CHECKING:
+    from kubepy.shell.interpreter import Interpreter
+    from kubepy.shell.machine import Machine
+
+KIND, SCRIPT, NODE, STEP, DATA = range(5)
+DELAYED, WAITING, UNKNOWN = 7, 8, 9  # how far a program is that has been started
+NOT_FOUND, NOT_EXECUTABLE, NOT_STARTED = 127, 126, 128
+
+
+class StartError(Exception):
+    """A process that cannot be started.
+
+    :ivar code: the exit code of a container that it is the main process of.
+    :ivar message: what a container runtime says of it.
+    """
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+class NeedsInput(Exception):
+    """A program that needs all of its input, which is not there yet."""
+
+
+class ProgramCall(Invocation):
+    """A call whose input is looked at only when the program asks for it."""
+
+    interpreter: Interpreter
+
+    @property
+    def stdin(self) -> bytes:  # type: ignore[override]
+        """All of standard input. Raises NeedsInput."""
+        return self.interpreter.machine.programs.all_input(self.interpreter.process)
+
+    @stdin.setter
+    def stdin(self, value: bytes) -> None:
+        """Ignore the value that every invocation is made with."""
+
+
+class Programs:
+    """Starts the programs of a machine."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+
+    def check_start(self, argv: Sequence[str]) -> None:
+        """Raise StartError for a command that no container runtime can start."""
+        if not argv or not argv[0]:
+            raise StartError(NOT_STARTED, "no command specified")
+        word = argv[0]
+        if "/" not in word:
+            if word in OWN_WORDS and word not in PROGRAMS:
+                raise StartError(NOT_STARTED, f'exec: "{word}": executable file not found in $PATH')
+            return
+        path = posixpath.join(self._machine.cwd, word)
+        files = self._machine.files
+        if files.is_dir(path):
+            raise StartError(NOT_STARTED, f'exec: "{word}": is a directory')
+        if files.is_file(path):
+            if not files.stat(path).mode & 0o111:
+                raise StartError(NOT_STARTED, f'exec: "{word}": permission denied')
+        elif self.is_of_model(path):
+            raise StartError(NOT_STARTED, f'exec: "{word}": stat {word}: no such file or directory')
+
+    def is_of_model(self, path: str) -> bool:
+        """Tell whether the model knows what is at a path: it lies in a volume, or in a directory
+        that a process has made."""
+        files = self._machine.files
+        path = posixpath.normpath(path)
+        if any(path.startswith(f"{mount.path.rstrip('/')}/") for mount in files.mounts):
+            return True
+        folder = posixpath.dirname(path)
+        return folder in ("/tmp", "/") or (files.is_dir(folder) and bool(files.list(folder)))
+
+    # --- carrying out
+
+    def run(self, interpreter: Interpreter, frame: Frame) -> None:
+        """Carry out a program that a frame names."""
+        step = frame[STEP]
+        if step == UNKNOWN:
+            interpreter.pop(0)
+        elif step == DELAYED:
+            self._end_delayed(interpreter, frame)
+        elif step == WAITING:
+            interpreter.pop(self._machine.reap(frame[DATA]["pid"]))
+        else:
+            self._begin(interpreter, frame)
+
+    def _begin(self, interpreter: Interpreter, frame: Frame) -> None:
+        argv: list[str] = frame[DATA]["argv"]
+        word = argv[0]
+        name = program_name(word)
+        if name in SHELLS:
+            self._run_shell(interpreter, frame, argv)
+        elif name in PROGRAMS:
+            self._run_builtin(interpreter, frame, name, argv)
+        elif self._run_stream(interpreter, frame, name, argv):
+            return
+        elif self._utility(name) is not None:
+            self._run_utility(interpreter, frame, name, argv[1:])
+        elif "/" in word:
+            self._run_file(interpreter, frame, argv)
+        elif word in OWN_WORDS:
+            self._fail(interpreter, f"{word}: not found", NOT_FOUND)
+        else:
+            interpreter.run_unknown(frame, word)
+
+    def _utility(self, name: str) -> Any:
+        from kubepy.shell.utilities import UTILITIES
+
+        utility = UTILITIES.get(name)
+        return utility() if utility is not None else None
+
+    def _fail(self, interpreter: Interpreter, message: str, status: int) -> None:
+        interpreter.complain(message)
+        interpreter.pop(status)
+
+    def _run_builtin(
+        self, interpreter: Interpreter, frame: Frame, name: str, argv: list[str]
+    ) -> None:
+        interpreter.pop()
+        interpreter.run_builtin(builtins.BUILTINS[name], [name, *argv[1:]], {})
+
+    def _run_stream(
+        self, interpreter: Interpreter, frame: Frame, name: str, argv: list[str]
+    ) -> bool:
+        """Carry out a program that must read while others write. Return whether it is one."""
+        stream = STREAMS.get(name)
+        if stream is None:
+            return False
+        try:
+            status = stream(interpreter, frame, argv[1:])
+        except NotAStream:
+            return False
+        if status is not None:
+            interpreter.pop(status)
+        return True
+
+    def _run_utility(
+        self, interpreter: Interpreter, frame: Frame, name: str, args: list[str]
+    ) -> None:
+        process = interpreter.process
+        call = self._invocation(interpreter, frame, name, args)
+        utility = self._utility(name)
+        try:
+            status = utility(call)
+        except NeedsInput:
+            process.block = Block("end", handle=process.handles[0])
+            return
+        except Unknown as error:
+            interpreter.run_unknown(frame, f"{name} {error.what}".strip())
+            return
+        except FileError as error:
+            call.err(f"{name}: {error.problem}\n")
+            status = 1
+        except Delay as delay:
+            frame[STEP] = DELAYED
+            frame[DATA] = {
+                "status": delay.status,
+                "out": delay.out.decode("latin-1"),
+                "err": delay.err.decode("latin-1"),
+            }
+            process.block = Block("until", moment=self._machine.after(delay.seconds))
+            status = 0
+        if not call.is_steady:
+            process.is_unsteady = True
+        if frame[STEP] != DELAYED:
+            interpreter.pop(status)
+        self._machine.write(process, 1, bytes(call.stdout))
+        if process.is_alive:
+            self._machine.write(process, 2, bytes(call.stderr))
+
+    def _end_delayed(self, interpreter: Interpreter, frame: Frame) -> None:
+        data = frame[DATA]
+        interpreter.pop(data["status"])
+        self._machine.write(interpreter.process, 1, data["out"].encode("latin-1"))
+        if interpreter.process.is_alive:
+            self._machine.write(interpreter.process, 2, data["err"].encode("latin-1"))
+
+    def _invocation(
+        self, interpreter: Interpreter, frame: Frame, name: str, args: list[str]
+    ) -> ProgramCall:
+        machine = self._machine
+        process = interpreter.process
+        shell = process.shell
+        env = {
+            variable: shell.variables[variable]
+            for variable in shell.exported
+            if variable in shell.variables
+        }
+        env |= frame[DATA].get("env") or {}
+        call = ProgramCall(
+            name=name,
+            args=args,
+            stdin=b"",
+            env=env,
+            cwd=process.cwd,
+            files=machine.files,
+            now=machine.now,
+            hostname=machine.hostname,
+            surroundings=machine.surroundings,
+            user=machine.user,
+            pid=process.pid,
+            random=machine.random,
+            processes=self._listed(),
+            started=self._began(),
+        )
+        call.interpreter = interpreter
+        call.run = lambda argv, stdin: self._run_inner(call, argv, stdin)
+        return call
+
+    def _listed(self) -> list[tuple[int, int, int, str]]:
+        return [
+            (process.pid, process.parent, self._machine.user, " ".join(process.argv))
+            for process in self._machine.processes.values()
+            if process.is_alive
+        ]
+
+    def _began(self) -> datetime | None:
+        main = self._machine.processes.get(1)
+        return main.started if main is not None else None
+
+    def _run_inner(
+        self, call: ProgramCall, argv: list[str], stdin: bytes
+    ) -> tuple[int, bytes, bytes]:
+        """Run a program for another one, which takes its output."""
+        name = program_name(argv[0])
+        utility = self._utility(name)
+        inner = Invocation(
+            name=name, args=argv[1:], stdin=stdin, env=call.env, cwd=call.cwd, files=call.files,
+            now=call.now, hostname=call.hostname, surroundings=call.surroundings, user=call.user,
+            pid=call.pid, random=call.random, run=call.run, processes=call.processes,
+            started=call.started,
+        )  # fmt: skip
+        if utility is not None:
+            status = utility(inner)
+        else:
+            status = self._run_apart(call, argv, stdin, inner)
+        call.is_steady = call.is_steady and inner.is_steady
+        return status, bytes(inner.stdout), bytes(inner.stderr)
+
+    def _run_apart(
+        self, call: ProgramCall, argv: list[str], stdin: bytes, inner: Invocation
+    ) -> int:
+        """Run a shell or one of its words in a process of its own, which must end at once."""
+        name = program_name(argv[0])
+        if name not in SHELLS and name not in PROGRAMS:
+            raise Unknown(argv[0])
+        machine = self._machine
+        pid = machine.start(argv, env=call.env, stdin=stdin, unknown_ends=0.0)
+        process = machine.processes[pid]
+        process.cwd = call.cwd
+        machine.run(machine.now)
+        end = machine.exit_of(pid)
+        if end is None:
+            machine.signal(pid, 9)
+            raise Unknown(" ".join(argv))
+        for part in machine.take_output(pid):
+            target = inner.stdout if part.stream == "stdout" else inner.stderr
+            target += part.data
+        inner.is_steady = inner.is_steady and not process.is_unsteady
+        machine.forget(pid)
+        return end.code
+
+    def all_input(self, process: Process) -> bytes:
+        """Take all of the standard input of a process. Raises NeedsInput while more may come."""
+        handle = self._machine.handle_of(process, 0)
+        if handle is None:
+            return b""
+        data, is_over = self._machine.peek_input(handle)
+        if not is_over and handle.kind == PIPE_END:
+            raise NeedsInput
+        self._machine.take_input(handle, len(data))
+        return data
+
+    # --- shells and scripts
+
+    def _run_file(self, interpreter: Interpreter, frame: Frame, argv: list[str]) -> None:
+        """Carry out a file of the model."""
+        word = argv[0]
+        files = self._machine.files
+        path = self._machine.absolute(interpreter.process, word)
+        if not files.exists(path):
+            if word.startswith(".") or self.is_of_model(path):
+                self._fail(interpreter, f"{word}: not found", NOT_FOUND)
+            else:
+                interpreter.run_unknown(frame, word)
+            return
+        if files.is_dir(path) or not files.stat(path).mode & 0o111:
+            self._fail(interpreter, f"{word}: Permission denied", NOT_EXECUTABLE)
+            return
+        text = files.read(path).decode("utf-8", "surrogateescape")
+        words = ["sh"]
+        if text.startswith("#!"):
+            words = text[2:].partition("\n")[0].split()
+            if words and posixpath.basename(words[0]) == "env":
+                words = words[1:]
+        if not words or posixpath.basename(words[0]) not in SHELLS:
+            interpreter.run_unknown(frame, word)
+            return
+        self._run_shell(interpreter, frame, [*words, word, *argv[1:]])
+
+    def _run_shell(self, interpreter: Interpreter, frame: Frame, argv: list[str]) -> None:
+        """Carry out a shell, in this process where nothing comes after it."""
+        process = interpreter.process
+        if not frame[DATA].get("replaces"):
+            child = self._machine.fork(process)
+            child.argv = list(argv)
+            data = {**frame[DATA], "argv": argv, "replaces": True}
+            child.frames.append(["program", -1, -1, 0, data])
+            frame[STEP] = WAITING
+            frame[DATA] = {"pid": child.pid}
+            process.block = Block("child", pids=[child.pid])
+            return
+        env = {
+            name: process.shell.variables[name]
+            for name in process.shell.exported
+            if name in process.shell.variables
+        }
+        env |= frame[DATA].get("env") or {}
+        name = program_name(argv[0]) or posixpath.basename(argv[0])
+        shell = Shell(variables=env, exported=sorted(env), zero=argv[0], main_pid=process.pid)
+        shell.umask = process.shell.umask
+        shell.has_braces = name in ("bash", "zsh", "ksh")
+        process.shell = shell
+        process.argv = list(argv)
+        interpreter.pop()
+        process.status = 0
+        self._begin_script(interpreter, argv[1:])
+
+    def _begin_script(self, interpreter: Interpreter, args: list[str]) -> None:
+        """Find the script of a shell: after ``-c``, in a file, or on its input."""
+        process = interpreter.process
+        shell = process.shell
+        is_command = False
+        reads_input = False
+        while args and args[0][:1] in ("-", "+") and len(args[0]) > 1:
+            word = args.pop(0)
+            if word == "--":
+                break
+            if word.startswith("--"):
+                continue  # --login, --norc and the like change nothing here
+            for letter in word[1:]:
+                if letter == "c":
+                    is_command = True
+                elif letter == "s":
+                    reads_input = True
+                elif letter == "o" and args:
+                    builtins.set_option(interpreter, args.pop(0), is_on=word[0] == "-")
+                elif letter not in "il":
+                    shell.options += letter
+        if is_command and args:
+            text = args.pop(0)
+            if args:
+                shell.zero = args.pop(0)
+            shell.args = args
+            interpreter.push_script(text)
+            return
+        if args and not reads_input:
+            self._begin_file(interpreter, args)
+            return
+        shell.args = args
+        interpreter.push("input", -1, -1, "")
+
+    def _begin_file(self, interpreter: Interpreter, args: list[str]) -> None:
+        shell = interpreter.process.shell
+        path = self._machine.absolute(interpreter.process, args[0])
+        try:
+            text = self._machine.files.read(path).decode("utf-8", "surrogateescape")
+        except FileError as error:
+            problem = "No such file" if error.problem.startswith("No such") else error.problem
+            if self._machine.files.exists(posixpath.dirname(path)) and not self.is_of_model(path):
+                interpreter.push("unknown_script", -1, -1, args[0])
+                return
+            interpreter.complain(f"cannot open {args[0]}: {problem}")
+            interpreter.exit(2 if problem == "No such file" else 126)
+            return
+        shell.zero = args[0]
+        shell.args = args[1:]
+        interpreter.push_script(text)

@@ -1,0 +1,215 @@
+"""Programs as functions; their options are declared, and parsed as ``getopt_long`` does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from kubepy.shell.utility import Invocation, Unknown
+
+STDIN_NAMES = ("-", "/dev/stdin")
+OLD_COUNT = re.compile(r"-\d+")
+
+Body = Callable[[Invocation, "Arguments"], int]
+
+
+class Failure(Exception):
+    """End a program with a message and an exit status."""
+
+    def __init__(self, message: str, status: int = 1) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = status
+
+
+def usage_error(name: str, message: str, status: int = 1) -> Failure:
+    """Return the failure of a call with wrong options or operands."""
+    return Failure(f"{message}\nTry '{name} --help' for more information.", status)
+
+
+class Option(NamedTuple):
+    """A declared option: its names, the first of which is its key, and what it takes."""
+
+    names: tuple[str, ...]
+    value: str
+    is_value_optional: bool
+
+    @classmethod
+    def parse(cls, text: str) -> Option:
+        """Read ``-n,--lines=NUM``, ``-q,--quiet`` or ``--color[=WHEN]``."""
+        names, separator, value = text.partition("[=")
+        if separator:
+            return cls(tuple(names.split(",")), value.rstrip("]"), True)
+        names, _, value = text.partition("=")
+        return cls(tuple(names.split(",")), value, False)
+
+    @property
+    def key(self) -> str:
+        return self.names[0].lstrip("-")
+
+
+class Arguments:
+    """The options and operands of one call."""
+
+    def __init__(self) -> None:
+        self.operands: list[str] = []
+        self.given: list[tuple[str, str]] = []
+
+    def has(self, *keys: str) -> bool:
+        """Tell whether one of these options was given."""
+        return any(key in keys for key, _ in self.given)
+
+    def all(self, *keys: str) -> list[str]:
+        """List the values of these options, in the order in which they were given."""
+        return [value for key, value in self.given if key in keys]
+
+    def get(self, key: str, default: str = "") -> str:
+        """Return the last value of an option."""
+        values = self.all(key)
+        return values[-1] if values else default
+
+    def last_of(self, *keys: str) -> str:
+        """Return which of these options was given last, or an empty string."""
+        given = [key for key, _ in self.given if key in keys]
+        return given[-1] if given else ""
+
+
+class _Parser:
+    """The reading of one list of arguments, as ``getopt_long`` reads it."""
+
+    def __init__(
+        self, name: str, declared: Sequence[Option], arguments: list[str], status: int
+    ) -> None:
+        self.program = name
+        self.by_name = {name: option for option in declared for name in option.names}
+        self.pending = arguments
+        self.status = status
+        self.options = Arguments()
+
+    def parse(self, *, is_permuted: bool) -> Arguments:
+        while self.pending:
+            argument = self.pending.pop(0)
+            if argument == "--":
+                break
+            if argument.startswith("--"):
+                self._read_long(argument)
+            elif argument.startswith("-") and len(argument) > 1:
+                self._read_short(argument)
+            else:
+                self.options.operands.append(argument)
+                if not is_permuted:
+                    break
+        self.options.operands += self.pending
+        return self.options
+
+    def _read_long(self, argument: str) -> None:
+        name, separator, value = argument.partition("=")
+        option = self.by_name.get(name) or self._abbreviated(name)
+        if option.value and not option.is_value_optional and not separator:
+            if not self.pending:
+                raise self._error(f"option '{name}' requires an argument")
+            value = self.pending.pop(0)
+        if separator and not option.value:
+            raise self._error(f"option '{name}' doesn't allow an argument")
+        self.options.given.append((option.key, value))
+
+    def _abbreviated(self, name: str) -> Option:
+        matches = {self.by_name[known] for known in self.by_name if known.startswith(name)}
+        if len(matches) != 1:
+            raise Unknown(f"option {name}")
+        return matches.pop()
+
+    def _read_short(self, argument: str) -> None:
+        whole = self.by_name.get(argument)
+        if whole and len(argument) > 2:  # -name of find-like options with one dash
+            value = self._next_value(argument[1:]) if whole.value else ""
+            self.options.given.append((whole.key, value))
+            return
+        letters = argument[1:]
+        while letters:
+            letter, letters = letters[0], letters[1:]
+            option = self.by_name.get(f"-{letter}")
+            if option is None:
+                raise Unknown(f"option -{letter}")
+            value = ""
+            if option.is_value_optional:
+                value, letters = letters, ""
+            elif option.value:
+                value = letters or self._next_value(letter)
+                letters = ""
+            self.options.given.append((option.key, value))
+
+    def _error(self, message: str) -> Failure:
+        return usage_error(self.program, message, self.status)
+
+    def _next_value(self, letter: str) -> str:
+        if not self.pending:
+            raise self._error(f"option requires an argument -- '{letter}'")
+        return self.pending.pop(0)
+
+
+class Program:
+    """A utility with declared options."""
+
+    def __init__(
+        self,
+        body: Body,
+        declared: Sequence[str],
+        *,
+        is_permuted: bool,
+        usage_status: int,
+        old_count: str,
+    ) -> None:
+        self.body = body
+        self.declared = declared
+        self.is_permuted = is_permuted
+        self.usage_status = usage_status
+        self.old_count = old_count
+
+    def __call__(self, call: Invocation) -> int:
+        return self.run(call, call.args)
+
+    def run(self, call: Invocation, arguments: Sequence[str]) -> int:
+        """Run with arguments in place of those of the call."""
+        try:
+            options = self.parse(call.name, list(arguments))
+            return self.body(call, options)
+        except Failure as failure:
+            if failure.message:
+                complain(call, failure.message)
+            return failure.status
+
+    def parse(self, name: str, arguments: list[str]) -> Arguments:
+        """Parse arguments. Raises Unknown for an option that is not declared."""
+        if self.old_count and arguments and OLD_COUNT.fullmatch(arguments[0]):
+            arguments[:1] = [self.old_count, arguments[0][1:]]
+        options = [Option.parse(text) for text in self.declared]
+        parser = _Parser(name, options, arguments, self.usage_status)
+        return parser.parse(is_permuted=self.is_permuted)
+
+
+def program(
+    *declared: str, is_permuted: bool = True, usage_status: int = 1, old_count: str = ""
+) -> Callable[[Body], Program]:
+    """Make a utility of a function that takes a call and its parsed options.
+
+    An option that is not declared makes the call one of an unknown program. A first argument
+    ``-20`` stands for the option `old_count` with the value 20.
+    """
+
+    def decorate(body: Body) -> Program:
+        return Program(
+            body,
+            declared,
+            is_permuted=is_permuted,
+            usage_status=usage_status,
+            old_count=old_count,
+        )
+
+    return decorate
+
+
+def complain(call: Invocation, message: str) -> None:
+    """Write a message as GNU's programs do: the program's name before it."""
+    call.err(f"{call.name}: {message}\n")

@@ -1,0 +1,173 @@
+"""What listens on the ports of a pod, and what it answers.
+
+A container that listens answers 200 with the pod's name, unless its behaviour has paths of its own
+(``http``): those have their schedules, and other paths are not found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from urllib.parse import urlsplit
+
+from kubepy.api.clock import parse_time
+from kubepy.api.meta import AnyObject, name_of, nested_list, nested_map, spec_of, status_of
+from kubepy.api.objects.pods import is_restartable_init_container
+from kubepy.kubelet.network.services import protocol_of
+from kubepy.shell.surroundings import HttpAnswer, HttpRequest
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import Pod
+
+TEXT, JSON = "text/plain; charset=utf-8", "application/json"
+PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
+PROBED_BY = ("httpGet", "tcpSocket", "grpc")
+
+AnswerRequest = Callable[[HttpRequest, datetime], HttpAnswer]
+
+
+class Listener(NamedTuple):
+    """A container, or a process in it, that listens on a port."""
+
+    container: str
+    http: AnswerRequest
+
+
+FindListener = Callable[[Any, int], Listener | None]  # of a pod and the number of a port
+
+
+class StatusSchedule(Protocol):
+    """A status that changes with time."""
+
+    def status(self, seconds: float) -> int:
+        """Return the status so many seconds after the container's start."""
+
+
+class Listening(Protocol):
+    """The part of a container's behaviour that the network reads."""
+
+    @property
+    def listens(self) -> tuple[int, ...] | None: ...
+
+    @property
+    def http(self) -> tuple[tuple[str, StatusSchedule], ...]: ...
+
+    @property
+    def is_known(self) -> bool: ...
+
+
+class DeclaredListeners:
+    """Finds the container that listens on a port as its behaviour and its manifest say.
+
+    :param behaviour_of: returns the behaviour of a container of a pod.
+    """
+
+    def __init__(self, behaviour_of: Callable[[Any, Any], Listening]) -> None:
+        self._behaviour_of = behaviour_of
+
+    def __call__(self, pod: Pod, port: int) -> Listener | None:
+        for container, started in running_containers(pod):
+            behaviour = self._behaviour_of(pod, container)
+            ports = ports_of(container, behaviour)
+            if port in ports:
+                answer = answer_of(pod, behaviour, started)
+                return Listener(container["name"], answer)
+        return None
+
+
+def running_containers(pod: AnyObject) -> Iterator[tuple[Any, datetime]]:
+    """Yield the containers that run, each with the time of its start: sidecars first."""
+    spec = spec_of(pod)
+    starts = {}
+    for status in _container_statuses(pod):
+        start = nested_map(status, "state", "running").get("startedAt")
+        if start:
+            starts[status["name"]] = parse_time(start)
+
+    sidecars = filter(is_restartable_init_container, nested_list(spec, "initContainers"))
+    for container in (*sidecars, *nested_list(spec, "containers")):
+        name = container["name"]
+        if name in starts:
+            yield container, starts[name]
+
+
+def _container_statuses(pod: AnyObject) -> Iterator[AnyObject]:
+    status = status_of(pod)
+    yield from nested_list(status, "initContainerStatuses")
+    yield from nested_list(status, "containerStatuses")
+
+
+def ports_of(container: AnyObject, behaviour: Listening) -> Sequence[int]:
+    """Return the ports on which a container listens.
+
+    Of an image of which nothing is known the manifest is believed: the ports that the container
+    declares, or else those that its probes ask.
+    """
+    if behaviour.listens is not None:
+        return behaviour.listens
+    if behaviour.is_known and not behaviour.http:
+        return ()
+
+    declared = []
+    for port in nested_list(container, "ports"):
+        if protocol_of(port) == "TCP":
+            declared.append(port["containerPort"])
+    return declared or list(_probed_ports(container))
+
+
+def _probed_ports(container: AnyObject) -> Iterator[int]:
+    for probe in PROBES:
+        for handler in PROBED_BY:
+            port = nested_map(container, probe, handler).get("port")
+            if isinstance(port, int):
+                yield port
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+def answer_of(pod: AnyObject, behaviour: Listening, started: datetime) -> AnswerRequest:
+    """Return what a container answers that started then."""
+    line = f"{name_of(pod)}\n"
+    schedules = dict(behaviour.http)
+    if not schedules:
+        return lambda request, now: text_answer(200, line)
+
+    def answer(request: HttpRequest, now: datetime) -> HttpAnswer:
+        schedule = schedules.get(path_of(request))
+        if schedule is None:
+            return text_answer(404, "404 page not found\n")
+        age = now - started
+        status = schedule.status(age.total_seconds())
+        if status < 400:
+            return text_answer(status, line)
+        reason = reason_of(status)
+        return text_answer(status, f"{reason}\n")
+
+    return answer
+
+
+def text_answer(status: int, body: str, media_type: str = TEXT) -> HttpAnswer:
+    data = body.encode()
+    length = str(len(data))
+    headers = (("Content-Type", media_type), ("Content-Length", length))
+    return HttpAnswer(status, reason_of(status), headers, data)
+
+
+def reason_of(status: int) -> str:
+    """Return the words of a status; "" for a number that HTTP does not have."""
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""
+
+
+def path_of(request: HttpRequest) -> str:
+    """Return the path of a request's URL, without its query."""
+    url = request.url
+    if "://" not in url:
+        url = f"http://{url}"
+    parts = urlsplit(url)
+    return parts.path or "/"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -202,3 +203,18 @@ def test_selector_leaves_nothing_of_tables_of_files(kubepy: Kubepy, folder: Path
     )
     assert kubepy("get", "-f", "a.yaml", "-l", "app=x", "-o", "name").out == "configmap/a\n"
     assert names(kubepy("get", "-f", "a.yaml", "-l", "!other")) == ["NAME", "a"]
+
+
+def test_kustomization_of_one_object_is_that_object(kubepy: Kubepy) -> None:
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "paint"}}
+    Path("paint.yaml").write_text(json.dumps(settings))
+    Path("kustomization.yaml").write_text("resources: [paint.yaml]\n")
+    assert kubepy("apply", "-k", ".").status == 0
+    assert json.loads(kubepy("get", "-k", ".", "-o", "json").out)["kind"] == "ConfigMap"
+    assert kubepy("get", "-k", ".", "-o", "jsonpath={.metadata.name}").out == "paint"
+
+    brush = {**settings, "metadata": {"name": "brush"}}
+    Path("brush.yaml").write_text(json.dumps(brush))
+    Path("kustomization.yaml").write_text("resources: [paint.yaml, brush.yaml]\n")
+    assert kubepy("apply", "-k", ".").status == 0
+    assert json.loads(kubepy("get", "-k", ".", "-o", "json").out)["kind"] == "List"

@@ -120,9 +120,10 @@ class Builder(NamedTuple):
             entries = self._of_manifests(
                 self._manifests(filenames, kustomization), selector, namespace
             )
+            is_one_file = len(filenames) == 1 and filenames != ["-"]
             return Result(
                 entries,
-                single=len(filenames) == 1 and filenames != ["-"],
+                single=is_one_file or bool(kustomization),
                 prepare=None
                 if self.latest or self.local
                 else lambda info: self._place(info, namespace),

@@ -51,6 +51,8 @@ RBAC_KINDS = {
 }  # in the order in which they are made
 LABELS = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 _DATA = Path(__file__).parent / "data" / "bootstrap.json"
+DNS_ADDRESS = 10  # the number of the name server's address in the range of cluster IPs
+_KUBE_DNS = Path(__file__).parent / "data" / "kube_dns.json"
 
 
 @cache
@@ -162,6 +164,18 @@ def token_tracking(since: str) -> Object:
         "kind": "ConfigMap",
         "metadata": {"name": TOKEN_TRACKING, "namespace": KUBE_SYSTEM},
     }
+
+
+def kube_dns_objects(subnet: str) -> dict[str, Object]:
+    """Return what kubeadm adds to a cluster for its names, by resource: CoreDNS with its account
+    and rights, and the Service ``kube-dns`` with the tenth address of the range."""
+    from ipaddress import IPv4Network
+
+    objects: dict[str, Object] = json.loads(_KUBE_DNS.read_bytes())
+    network = IPv4Network(subnet)
+    spec = objects[SERVICES]["spec"]
+    spec["clusterIP"] = str(network[DNS_ADDRESS])
+    return objects
 
 
 def first_objects(subnet: str, today: str) -> Iterator[tuple[str, Object]]:

@@ -66,6 +66,8 @@ ON_TIMELINE = frozenset(
 )
 UNFINISHED = "unfinished"  # in the store's meta values: the cluster is being made
 FOREVER = 1e10  # seconds
+# Without this plugin pods have no token, and CoreDNS could not ask for Services.
+SERVICE_ACCOUNT_PLUGIN = "ServiceAccount"
 # Resources that are kept in the index alone, and are gone after so many seconds of cluster time:
 # what changes all the time would wear out the folder and fill the history of git.
 VOLATILE = {"events": 3600.0, "leases.coordination.k8s.io": FOREVER}
@@ -302,7 +304,10 @@ class LocalCluster:
         ]
         if self.settings.bootstrap == FULL:
             today = self.clock.timestamp().partition("T")[0]
-            objects += bootstrap.first_objects(self.settings.networking.service_subnet, today)
+            subnet = self.settings.networking.service_subnet
+            objects += bootstrap.first_objects(subnet, today)
+            if SERVICE_ACCOUNT_PLUGIN not in self.settings.admission.disable_plugins:
+                objects += bootstrap.kube_dns_objects(subnet).items()
         with self.client.joined():
             for resource, obj in objects:
                 with suppress(errors.AlreadyExists):

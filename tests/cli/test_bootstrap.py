@@ -231,11 +231,50 @@ def test_full_cluster_has_its_objects_as_files(full: Kubepy, folder: Path) -> No
         for file in ("serviceaccounts/default.yaml", "configmaps/kube-root-ca.crt.yaml")
     } <= files(folder)
     assert full("get", "svc").out.splitlines()[1].startswith(KUBERNETES_ROW)
-    assert full("get", "clusterroles", "-o", "name").out.count("\n") == 70
+    assert full("get", "clusterroles", "-o", "name").out.count("\n") == 70 + 1  # system:coredns
     assert read(full, "clusterrole", "view")["rules"]
     assert read(full, "servicecidr", "kubernetes")["status"]["conditions"][0]["status"] == "True"
     assert full("fsck").status == 0
     assert full("controller", "--once").out == ""
+
+
+def test_full_cluster_has_the_name_server_of_kubeadm(full: Kubepy) -> None:
+    full("controller", "--once")
+    service = read(full, "svc", "kube-dns", "-n", "kube-system")
+    ports = [
+        (port["name"], port["port"], port["protocol"], port["targetPort"])
+        for port in service["spec"]["ports"]
+    ]
+    assert service["spec"]["clusterIP"] == "10.96.0.10"
+    assert ports == [
+        ("dns", 53, "UDP", 53),
+        ("dns-tcp", 53, "TCP", 53),
+        ("metrics", 9153, "TCP", 9153),
+    ]
+    pods = read(full, "pods", "-n", "kube-system", "-l", "k8s-app=kube-dns")["items"]
+    assert [pod["status"]["phase"] for pod in pods] == ["Running", "Running"]
+    assert {pod["spec"]["serviceAccountName"] for pod in pods} == {"coredns"}
+    slices = read(full, "endpointslices", "-n", "kube-system")["items"]
+    assert len(slices[0]["endpoints"]) == 2
+    rights = read(full, "clusterrolebinding", "system:coredns")
+    assert rights["subjects"][0]["name"] == "coredns"
+    assert "Corefile" in read(full, "cm", "coredns", "-n", "kube-system")["data"]
+
+
+def test_deleted_name_server_stays_away(full: Kubepy) -> None:
+    for words in (("deployment", "coredns"), ("svc", "kube-dns")):
+        assert full("delete", *words, "-n", "kube-system").status == 0
+    full("controller", "--once")
+    assert full("get", "deploy,svc,pods", "-n", "kube-system").out == ""
+
+
+def test_cluster_without_service_account_plugin_has_no_name_server(bare: Kubepy) -> None:
+    Path("state").mkdir()
+    Path("state/kubepy.yaml").write_text(
+        "formatVersion: 1\nbootstrap: full\nadmission: {disablePlugins: [ServiceAccount]}\n"
+    )
+    assert bare("init").status == 0
+    assert bare("get", "deploy,svc", "-n", "kube-system").out == ""
 
 
 def test_settings_by_hand_make_full_cluster_at_once(bare: Kubepy) -> None:

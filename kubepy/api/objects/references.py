@@ -74,7 +74,7 @@ def missing_references(spec: AnyObject, namespace: str, find: Find) -> Iterator[
         if (reference.resource, reference.name) == (CONFIG_MAPS, ROOT_CA_CONFIG_MAP):
             continue
         obj = find(reference.resource, namespace, reference.name)
-        if not reference.optional and (message := _problem(reference, obj, namespace)):
+        if not reference.optional and (message := reference_problem(reference, obj, namespace)):
             yield MissingReference(reference, obj is not None, message)
 
 
@@ -140,7 +140,7 @@ def _of_environment(container: Object, path: str) -> Iterator[Reference]:
                 )
 
 
-def _problem(reference: Reference, obj: AnyObject | None, namespace: str) -> str:
+def reference_problem(reference: Reference, obj: AnyObject | None, namespace: str) -> str:
     """Return what a kubelet says of a reference that it cannot follow; "" where it can."""
     if obj is None:
         return f'{reference.kind.lower()} "{reference.name}" not found'

@@ -1,0 +1,170 @@
+"""The trees of a pod's volumes: those that show objects, as the kubelet's atomic writer lays them
+out, and empty ones.
+
+Upstream: ``pkg/volume/util/atomic_writer.go``, ``pkg/volume/volume_linux.go``,
+``pkg/volume/emptydir``. Nothing here reads or writes outside of a tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from math import floor
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from kubepy.api.clock import format_micro_time
+from kubepy.api.meta import AnyObject, nested_map, uid_of
+from kubepy.api.values.quantity import Quantity
+from kubepy.kubelet.payloads import (
+    FileProjection,
+    Payload,
+    VolumeSources,
+    fs_group_of,
+    fs_user_of,
+    is_projection,
+    payload_of,
+)
+from kubepy.shell.files import FOLDER, LINK, REGULAR, Node, Tree
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import Pod
+
+DATA = "..data"
+SYNC_SECONDS = 60  # a kubelet looks at each pod so often (``syncFrequency``)
+ON_DISK_MODE, IN_MEMORY_MODE = 0o777, 0o1777
+MEMORY = "Memory"
+SET_GROUP = 0o2000
+READABLE, WRITABLE, SEARCHABLE = 0o440, 0o660, 0o110  # what a pod's group may do
+
+
+# --- volumes that show objects --------------------------------------------------------------------
+
+
+def volume_tree(pod: Pod, volume: AnyObject, sources: VolumeSources, now: datetime) -> Tree | None:
+    """Return the files of a volume that shows objects of the cluster; None for any other volume,
+    whose files last. Raises MountError."""
+    if not is_projection(volume):
+        return None
+    payload = payload_of(pod, volume, sources, now)
+    mode = ON_DISK_MODE if volume.get("configMap") is not None else IN_MEMORY_MODE
+    tree = Tree(Node(FOLDER, mode, now))
+    _give_to_group(tree.root, fs_group_of(pod), READABLE)
+    _write(tree, payload, pod, volume, now)
+    return tree
+
+
+def refresh(tree: Tree, pod: Pod, volume: AnyObject, sources: VolumeSources, now: datetime) -> bool:
+    """Bring the files of a volume that shows objects up to date; return whether they have changed.
+    Raises MountError, and leaves the files as they were."""
+    before = payload_in(tree)
+    payload = payload_of(pod, volume, sources, now, before)
+    if _contents(payload) == _contents(before):
+        return False
+    _write(tree, payload, pod, volume, now)
+    return True
+
+
+def update_due(started: datetime, changed: datetime) -> datetime:
+    """Return when a volume shows a change of a ConfigMap or Secret: at the next look of the kubelet
+    at the pod, which comes every minute after its start. (What changes in the pod itself is a
+    reason to look at once.)"""
+    period = timedelta(seconds=SYNC_SECONDS)
+    if changed <= started:
+        return started
+    looks = floor((changed - started) / period) + 1
+    return started + looks * period
+
+
+def payload_in(tree: Tree) -> Payload:
+    """Return the files that a volume shows."""
+    link = tree.root.children.get(DATA)
+    if link is None:
+        return {}
+    payload: Payload = {}
+    _collect(tree.root.children[link.target], "", payload)
+    return payload
+
+
+def _collect(folder: Node, prefix: str, payload: Payload) -> None:
+    for name, node in folder.children.items():
+        path = f"{prefix}{name}"
+        if node.kind == FOLDER:
+            _collect(node, f"{path}/", payload)
+        else:
+            payload[path] = FileProjection(node.data, node.mode)
+
+
+def _contents(payload: Mapping[str, FileProjection]) -> dict[str, bytes]:
+    """Return what the atomic writer compares: paths and contents, not modes."""
+    return {path: file.data for path, file in payload.items()}
+
+
+def _write(tree: Tree, payload: Payload, pod: Pod, volume: AnyObject, now: datetime) -> None:
+    """Write files in the manner of the atomic writer: into a new directory, to which ``..data``
+    leads; every name of the volume is a link through it."""
+    directory = Node(FOLDER, 0o755, now)
+    written = Tree(directory)
+    user = fs_user_of(pod)
+    for path, file in sorted(payload.items()):
+        node = Node(REGULAR, file.mode, now, data=file.data)
+        if file.is_owned and user is not None:
+            node.user = user
+        written.put(path, node)
+    _give_to_group(directory, fs_group_of(pod), READABLE)
+
+    entries = {name: Node(LINK, 0o777, now, target=f"{DATA}/{name}") for name in directory.children}
+    for name, entry in tree.root.children.items():
+        if name in entries:
+            entries[name] = entry  # it leads to the new file, and is as old as it was
+    own_name = _directory_name(f"{uid_of(pod)}/{volume['name']}", now)
+    tree.root.children = {
+        own_name: directory,
+        DATA: Node(LINK, 0o777, now, target=own_name),
+        **entries,
+    }
+    tree.root.modified = now
+    tree.version += 1
+
+
+def _directory_name(volume: str, now: datetime) -> str:
+    """Return a name like those of the atomic writer: with its time, and a number that is random at
+    a kubelet."""
+    number = crc32(f"{volume} {format_micro_time(now)}".encode())
+    return f"{now:..%Y_%m_%d_%H_%M_%S}.{number:010}"
+
+
+# --- volumes that a pod writes to -----------------------------------------------------------------
+
+
+def empty_tree(pod: Pod, volume: AnyObject, now: datetime) -> Tree:
+    """Return a new, empty volume: an ``emptyDir``, or one of which nothing is known.
+
+    Its limit is that of a file system in memory; one on the disk may grow beyond ``sizeLimit``,
+    for which the kubelet evicts the pod.
+    """
+    source = nested_map(volume, "emptyDir")
+    is_in_memory = source.get("medium") == MEMORY
+    root = Node(FOLDER, IN_MEMORY_MODE if is_in_memory else ON_DISK_MODE, now)
+    limit = source.get("sizeLimit")
+    tree = Tree(root)
+    if is_in_memory and limit is not None:
+        tree.limit = Quantity.parse(limit).value() or None
+    give_to_group(tree, pod)
+    return tree
+
+
+def give_to_group(tree: Tree, pod: Pod) -> None:
+    """Let the pod's group own a volume that it writes to (``SetVolumeOwnership``)."""
+    _give_to_group(tree.root, fs_group_of(pod), WRITABLE)
+
+
+def _give_to_group(node: Node, group: int | None, mask: int) -> None:
+    if group is None or node.kind == LINK:
+        return
+    node.group = group
+    node.mode |= mask
+    if node.kind == FOLDER:
+        node.mode |= SET_GROUP | SEARCHABLE
+    for child in node.children.values():
+        _give_to_group(child, group, mask)

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from kubepy.api.schema.openapi import Schema
     from kubepy.apiserver.customresources.strategy import CustomStrategy
     from kubepy.apiserver.fault_settings import FaultSettings
+    from kubepy.apiserver.rule_settings import RuleFile
     from kubepy.storage.store import Reads, Store, Transaction
     from kubepy.storage.worktree import WorkTree
 
@@ -248,6 +249,12 @@ class Client:
     @property
     def settings(self) -> ClusterSettings:
         return self._settings
+
+    @property
+    def rule_file(self) -> RuleFile | None:
+        """The rules of what containers do, which may change while the cluster is open; None: the
+        settings have none."""
+        return self._server.rule_file
 
     @property
     def context(self) -> RequestContext:

@@ -39,7 +39,7 @@ with lazy_imports():
     from kubepy.api.objects import rbac
     from kubepy.api.schema import customresources
     from kubepy.api.values import goformat
-    from kubepy.apiserver import bootstrap, edit_admission, unserved, views
+    from kubepy.apiserver import bootstrap, edit_admission, rule_settings, unserved, views
     from kubepy.apiserver.requests import handwritten, other_objects
     from kubepy.storage import indexes, manifests, timeline
 
@@ -105,6 +105,8 @@ class LocalCluster:
     so that opening costs next to nothing.
 
     :param new_store: makes a store in memory that goes on from a state, for forks.
+    :param rules_folder: where a file of rules is looked up that the settings name; default: in the
+        folder of the work tree.
     :ivar worktree: what the store has if it keeps its objects as files; None for others.
     :ivar unread_values: returns what a store without files has left out, as it cannot be read: by
         its key, what is wrong.
@@ -116,6 +118,7 @@ class LocalCluster:
         store: Store,
         new_store: Callable[[State], Store],
         worktree: WorkTree | None = None,
+        rules_folder: str = "",
     ) -> None:
         self.store = store
         self.worktree = worktree
@@ -130,11 +133,16 @@ class LocalCluster:
         store.connect(self._now, self._new_recorder, object_indexes)
         if worktree is not None:
             worktree.admit_edits(self._admit, self._removed)
-        settings = parse_settings(store.settings())
+        self._rules_folder = rules_folder or self.folder
+        settings = parse_settings(store.settings(), self._rules_folder)
         self.clock = Clock(settings.clock)
         self.ids = Ids(settings.seed, self.clock)
         self.scheme = Scheme(self._custom_resources)
         self._server = Server(self.scheme, self.clock, self._new_strategy, settings)
+        if settings.kubelet.rules is not None:
+            self._server.rule_file = rule_settings.RuleFile(
+                self._rules_folder, settings.kubelet.rules
+            )
         self.client = self._own_client = Client(
             self.store, self._server, self.ids, self._copied, worktree
         )
@@ -195,7 +203,7 @@ class LocalCluster:
         store = self._new_store(state)
         if settings:
             store.set_values(settings=settings)
-        fork = LocalCluster(store, self._new_store)
+        fork = LocalCluster(store, self._new_store, rules_folder=self._rules_folder)
         fork._origin = state if self.worktree is not None else None
         fork._server.silent = self._server.silent
         fork._server.network_refusal = self._server.network_refusal

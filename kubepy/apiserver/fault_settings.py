@@ -9,7 +9,7 @@ faults.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from kubepy.api.clock import Ids
@@ -19,8 +19,15 @@ from kubepy.api.objects.usage import AnnotationError
 from kubepy.api.scheme import Scheme
 from kubepy.api.selectors import LabelSelector, SelectorError, from_label_selector
 from kubepy.api.values.goformat import parse_duration
-from kubepy.quoting import printable, quote
-from kubepy.storage import FolderError
+from kubepy.apiserver.strict_fields import (
+    Parser,
+    field_error,
+    list_of,
+    map_of,
+    parse_fields,
+    parse_text,
+    shown,
+)
 
 # The controllers that can be afflicted, by the names that events and ``kubepy clock`` show.
 # Kubelets are not among them: there is one a node, and faults of nodes are theirs.
@@ -181,73 +188,26 @@ class FaultSettings(NamedTuple):
 
 # --- parsing --------------------------------------------------------------------------------------
 
-Parser = Callable[[str, Any], Any]  # of the path of a field and its value
-
 
 def parse_faults(path: str, value: Any) -> FaultSettings:
     """Check faults. ``path``: of the file and field that they stand in. Raises FolderError, which
     names the field."""
     path = path.removesuffix(": ") if not isinstance(value, dict) else path
     return FaultSettings(
-        json.dumps(value, sort_keys=True, default=str), **_fields(path, value, FAULTS)
+        json.dumps(value, sort_keys=True, default=str), **parse_fields(path, value, FAULTS)
     )
-
-
-def _error(path: str, message: str) -> FolderError:
-    return FolderError(printable(f"{path}: {message}"))
-
-
-def _fields(
-    path: str, value: Any, parsers: Mapping[str, Parser], required: tuple[str, ...] = ()
-) -> dict[str, Any]:
-    """Check a map. Returns its values by the names that they have in Python; a null counts as left
-    out."""
-    if not isinstance(value, dict):
-        raise _error(path, f"must be a map of {', '.join(parsers)}")
-    for key in value:
-        if key not in parsers:
-            raise _error(_join(path, key), f"unknown field: must be one of {', '.join(parsers)}")
-    for key in required:
-        if value.get(key) is None:
-            raise _error(_join(path, key), "is required")
-    return {
-        NAMES.get(key) or str(key): parsers[key](_join(path, key), entry)
-        for key, entry in value.items()
-        if entry is not None
-    }
-
-
-def _join(path: str, key: Any) -> str:
-    return f"{path}{'' if path.endswith(': ') else '.'}{key}"
-
-
-def list_of(parse: Parser) -> Parser:
-    """Build the parser of a list that is not empty."""
-
-    def parse_list(path: str, value: Any) -> tuple[Any, ...]:
-        if not isinstance(value, list) or not value:
-            raise _error(path, "must be a list with at least one entry")
-        return tuple(parse(f"{path}[{index}]", entry) for index, entry in enumerate(value))
-
-    return parse_list
-
-
-def parse_text(path: str, value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise _error(path, "must be a string")
-    return value
 
 
 def parse_rate(path: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise _error(path, f"{_shown(value)} is not a number from 0 to 1")
+        raise field_error(path, f"{shown(value)} is not a number from 0 to 1")
     return float(value)
 
 
 def parse_seconds(path: str, value: Any) -> float:
     seconds = parse_range(path, value)
     if seconds.low != seconds.high:
-        raise _error(path, f"{_shown(value)} is a range: must be one duration such as 5m")
+        raise field_error(path, f"{shown(value)} is a range: must be one duration such as 5m")
     return seconds.low
 
 
@@ -262,8 +222,8 @@ def parse_range(path: str, value: Any) -> SecondsRange:
     except ValueError:
         low, high = 1.0, 0.0
     if not 0 <= low <= high:
-        raise _error(
-            path, f"{_shown(value)} is not a duration such as 5m, or a range such as 2s..8s"
+        raise field_error(
+            path, f"{shown(value)} is not a duration such as 5m, or a range such as 2s..8s"
         )
     return SecondsRange(low, high)
 
@@ -273,38 +233,38 @@ def parse_length(path: str, value: Any) -> SecondsRange:
     node is back."""
     seconds = parse_range(path, value)
     if seconds.low < 1:
-        raise _error(path, f"{_shown(value)} is less than 1s")
+        raise field_error(path, f"{shown(value)} is less than 1s")
     return seconds
 
 
 def parse_selector(path: str, value: Any) -> LabelSelector:
     """Read a LabelSelector."""
-    fields = _fields(
+    fields = parse_fields(
         path, value, dict.fromkeys(("matchLabels", "matchExpressions"), lambda _, entry: entry)
     )
     labels, entries = fields.get("matchLabels", {}), fields.get("matchExpressions", [])
     if not isinstance(labels, dict) or not all(
         isinstance(text, str) for pair in labels.items() for text in pair
     ):
-        raise _error(f"{path}.matchLabels", "must be a map of strings")
+        raise field_error(f"{path}.matchLabels", "must be a map of strings")
 
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise _error(f"{path}.matchExpressions", "must be a list of key, operator and values")
+        raise field_error(f"{path}.matchExpressions", "must be a list of key, operator and values")
     for index, entry in enumerate(entries):
         strings = {"key": parse_text, "operator": parse_text, "values": list_of(parse_text)}
-        _fields(f"{path}.matchExpressions[{index}]", entry, strings, ("key", "operator"))
+        parse_fields(f"{path}.matchExpressions[{index}]", entry, strings, ("key", "operator"))
     for field, part in (("matchLabels", {"matchLabels": labels}), ("matchExpressions", value)):
         try:
             selector = from_label_selector(part)
         except SelectorError as error:
-            raise _error(f"{path}.{field}", str(error)) from None
+            raise field_error(f"{path}.{field}", str(error)) from None
 
     return selector
 
 
 def parse_ordinal(path: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise _error(path, f"{_shown(value)} is not a number from 0 on")
+        raise field_error(path, f"{shown(value)} is not a number from 0 on")
     return value
 
 
@@ -314,14 +274,14 @@ def parse_outcome(path: str, value: Any) -> str:
     try:
         parse_outcomes(OUTCOME, text)
     except (AnnotationError, UnknownOutcomeError) as error:
-        raise _error(path, str(error).removeprefix(f"{OUTCOME}: ")) from None
+        raise field_error(path, str(error).removeprefix(f"{OUTCOME}: ")) from None
     return text
 
 
 def parse_controller(path: str, value: Any) -> str:
     if value not in CONTROLLERS:
-        raise _error(
-            path, f"{_shown(value)} is not a controller: must be one of {', '.join(CONTROLLERS)}"
+        raise field_error(
+            path, f"{shown(value)} is not a controller: must be one of {', '.join(CONTROLLERS)}"
         )
     return str(value)
 
@@ -339,31 +299,16 @@ def parse_resource(path: str, value: Any) -> str:
         return resource.key
     _, dot, group = word.partition(".")
     if not dot or not group or group in {resource.group for resource in scheme}:
-        raise _error(path, f"{_shown(value)} is not a resource such as pods or daemonsets.apps")
+        raise field_error(path, f"{shown(value)} is not a resource such as pods or daemonsets.apps")
     return word
 
 
 def parse_seed(path: str, value: Any) -> Seed:
     if isinstance(value, bool) or not isinstance(value, int | str):
-        raise _error(path, "must be a number or a string")
+        raise field_error(path, "must be a number or a string")
     return value
 
 
-def _shown(value: Any) -> str:
-    if isinstance(value, list | dict):
-        return "a list or map"
-    return quote(str(value).lower() if isinstance(value, bool) else str(value))
-
-
-def map_of(kind: Callable[..., Any], parsers: Mapping[str, Parser], *required: str) -> Parser:
-    """Build the parser of a map whose fields are those of ``kind``."""
-    return lambda path, value: kind(**_fields(path, value, parsers, required))
-
-
-NAMES = {
-    "downFor": "down_for",
-    "lateEvents": "late_events",
-}  # of fields that have another name in Python
 NODE_FAULT: Mapping[str, Parser] = {
     "names": list_of(parse_text),
     "selector": parse_selector,
@@ -389,9 +334,9 @@ LATE_EVENTS: Mapping[str, Parser] = {**CONTROLLER_FAULT, "delay": parse_range}
 
 
 def parse_node_fault(path: str, value: Any) -> NodeFault:
-    fault = NodeFault(**_fields(path, value, NODE_FAULT, ("downFor",)))
+    fault = NodeFault(**parse_fields(path, value, NODE_FAULT, ("downFor",)))
     if fault.every is not None and fault.every <= fault.down_for.high:
-        raise _error(f"{path}.every", "must be longer than downFor")
+        raise field_error(f"{path}.every", "must be longer than downFor")
     return fault
 
 

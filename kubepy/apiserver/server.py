@@ -30,6 +30,7 @@ with lazy_imports():
 
 if TYPE_CHECKING:
     from kubepy.apiserver.answers import Silent
+    from kubepy.apiserver.rule_settings import RuleFile
     from kubepy.apiserver.strategy import Strategy
 
 # The requester, as a UserInfo. There are no users here, so it is the one that a new cluster has,
@@ -55,6 +56,7 @@ class Server:
 
     :param new_strategy: makes the strategy of a resource; it is kept
         until :meth:`forget_strategies`.
+    :ivar rule_file: the rules of what containers do; None: the settings have none.
     :ivar network_refusal: returns why no webhook may be called, "" where they may.
     :ivar may_have_webhooks: False after a look at the configurations of webhooks that found none,
         until there is a sign of one.
@@ -74,6 +76,7 @@ class Server:
         self.may_have_webhooks = True
         self.silent: Silent = {}  # webhooks that timed out in predictions
         self.network_refusal: Callable[[], str] = nothing_refused
+        self.rule_file: RuleFile | None = None
         self._authorizer: authorization.Authorizer | None = None
         self._new_strategy = new_strategy
         self._strategies: dict[str, Strategy] = {}

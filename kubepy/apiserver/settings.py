@@ -3,6 +3,7 @@ cluster is opened."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -22,14 +23,18 @@ if TYPE_CHECKING:
     from ipaddress import IPv4Network
 
     from kubepy.apiserver.fault_settings import FaultSettings
+    from kubepy.apiserver.rule_settings import RuleSettings
 
 with lazy_imports():
-    from kubepy.apiserver import fault_settings
+    from kubepy.apiserver import fault_settings, rule_settings
 
 FINEST = "time goes by microseconds"
 AUTO, NEVER = "auto", "never"
 READS = "reads"
 MINIMAL, FULL = "minimal", "full"
+MODELLED, SIMPLE = "modelled", "simple"
+DEFAULT_CONTAINERS = SIMPLE  # how the containers of new clusters live
+CONTAINERS_VARIABLE = "KUBEPY_CONTAINERS"  # of the environment: another such default
 SERVICE_SUBNET = "10.96.0.0/12"  # kubeadm's
 SMALLEST_SERVICE_SUBNET = 10  # addresses, as kubeadm wants them
 SERVICE = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9]*[a-z0-9])?(:(?P<port>[0-9]{1,5}))?"
@@ -69,7 +74,12 @@ class Networking(NamedTuple):
 
 class KubeletSettings(NamedTuple):
     """The values that annotations about pods have where neither a pod nor its node names one; empty
-    for none."""
+    for none.
+
+    :param containers: ``modelled`` or ``simple``: whether containers do what their manifests say,
+        or run.
+    :param rules: what containers do that cannot be known from their manifests; None: nothing.
+    """
 
     outcome: str = ""
     ready_after: str = ""
@@ -77,6 +87,18 @@ class KubeletSettings(NamedTuple):
     runs_for: str = ""
     exit_code: str = ""
     references: str = ""
+    containers: str = SIMPLE
+    rules: RuleSettings | None = None
+
+    @property
+    def identity(self) -> str:
+        """The text by which one version of the settings is told from another."""
+        text = f"{tuple(self.annotations().values())}"
+        if self.containers != SIMPLE:
+            text = f"{text} {self.containers}"
+        if self.rules is not None:
+            text = f"{text} {self.rules.source}"
+        return text
 
     def annotations(self) -> dict[str, str]:
         """Return the values by the names of the annotations."""
@@ -146,8 +168,11 @@ class ClusterSettings(NamedTuple):
     faults: FaultSettings | None = None
 
 
-def parse_settings(settings: Mapping[str, Any]) -> ClusterSettings:
-    """Check the settings of a cluster. Raises FolderError, which names the field."""
+def parse_settings(settings: Mapping[str, Any], folder: str = "") -> ClusterSettings:
+    """Check the settings of a cluster. Raises FolderError, which names the field.
+
+    :param folder: the state folder in which a file of rules is looked up.
+    """
     values: dict[str, Any] = {}
     for key, value in settings.items():
         if key == "formatVersion":  # storage has checked it
@@ -155,7 +180,7 @@ def parse_settings(settings: Mapping[str, Any]) -> ClusterSettings:
         if key not in PARSERS:
             raise invalid(str(key), f"unknown setting: must be one of {', '.join(PARSERS)}")
         if value is not None:
-            values[key] = PARSERS[key](value)
+            values[key] = _kubelet(value, folder) if key == "kubelet" else PARSERS[key](value)
 
     parsed = ClusterSettings(**values)
     if parsed.tick == READS and parsed.clock is None:
@@ -314,32 +339,55 @@ def _webhooks(value: Any) -> Mapping[str, str]:
     return MappingProxyType(dict(value))
 
 
-def _kubelet(value: Any) -> KubeletSettings:
-    parsers = {
-        "outcome": outcomes.parse_outcomes,
-        "readyAfter": outcomes.parse_length,
-        "stopsAfter": outcomes.parse_length,
-        "runsFor": outcomes.parse_length,
-        "exitCode": outcomes.parse_exit_code,
-        "references": outcomes.parse_references,
-    }
+def new_cluster_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a new cluster with those that every new one has. Raises FolderError.
+
+    How containers live is written down where that is not what a ``kubepy.yaml`` without the field
+    means.
+    """
+    kubelet = settings.get("kubelet") or {}
+    variable = os.environ.get(CONTAINERS_VARIABLE)
+    containers = variable or DEFAULT_CONTAINERS
+    if containers not in (MODELLED, SIMPLE):
+        message = f"{quote(containers)} is not one of {MODELLED}, {SIMPLE}"
+        raise FolderError(printable(f"{CONTAINERS_VARIABLE}: {message}"))
+    is_given = isinstance(kubelet, dict) and "containers" in kubelet
+    if is_given or not isinstance(kubelet, dict) or (not variable and containers == SIMPLE):
+        return dict(settings)
+    return {**settings, "kubelet": {"containers": containers, **kubelet}}
+
+
+def _kubelet(value: Any, folder: str = "") -> KubeletSettings:
+    names = (*KUBELET_TEXTS, "containers", "rules")
     if not isinstance(value, dict):
-        raise invalid("kubelet", f"must be a map of {', '.join(parsers)}")
-    texts: dict[str, str] = {}
+        raise invalid("kubelet", f"must be a map of {', '.join(names)}")
+    values: dict[str, Any] = {}
     for key, setting in value.items():
         field = f"kubelet.{key}"
-        if key not in parsers:
-            raise invalid(field, f"unknown setting: must be one of {', '.join(parsers)}")
-        if isinstance(setting, list | dict | bool):
-            raise invalid(field, "must be a string")
-        if setting is not None:
-            try:
-                parsers[key](field, str(setting))
-            except ValueError as error:
-                raise invalid(field, str(error).removeprefix(f"{field}: ")) from None
-            texts[re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", key)] = str(setting)
+        if key not in names:
+            raise invalid(field, f"unknown setting: must be one of {', '.join(names)}")
+        if setting is None:
+            continue
+        if key == "rules":
+            values["rules"] = rule_settings.parse_rules(setting, folder)
+        elif key == "containers":
+            values["containers"] = choice(field, MODELLED, SIMPLE)(setting)
+        else:
+            name = re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", key)
+            values[name] = _annotation_text(field, key, setting)
 
-    return KubeletSettings(**texts)
+    return KubeletSettings(**values)
+
+
+def _annotation_text(field: str, key: str, setting: Any) -> str:
+    """Check the default of an annotation."""
+    if isinstance(setting, list | dict | bool):
+        raise invalid(field, "must be a string")
+    try:
+        KUBELET_TEXTS[key](field, str(setting))
+    except ValueError as error:
+        raise invalid(field, str(error).removeprefix(f"{field}: ")) from None
+    return str(setting)
 
 
 def _admission(value: Any) -> AdmissionSettings:
@@ -406,6 +454,15 @@ def _matches(form: str, text: Any) -> bool:
     return match is not None and 0 < int(match["port"] or 1) <= MAX_PORT
 
 
+# The defaults of annotations in ``kubelet``, and what reads them.
+KUBELET_TEXTS: Mapping[str, Callable[[str, str], Any]] = {
+    "outcome": lambda field, text: outcomes.parse_outcomes(field, text),
+    "readyAfter": lambda field, text: outcomes.parse_length(field, text),
+    "stopsAfter": lambda field, text: outcomes.parse_length(field, text),
+    "runsFor": lambda field, text: outcomes.parse_length(field, text),
+    "exitCode": lambda field, text: outcomes.parse_exit_code(field, text),
+    "references": lambda field, text: outcomes.parse_references(field, text),
+}
 PARSERS: dict[str, Callable[[Any], Any]] = {
     "clock": _clock,
     "tick": choice("tick", READS, NEVER),

@@ -184,7 +184,7 @@ def identity(reconcilers: Sequence[str], settings: ClusterSettings) -> tuple[str
     faults = f" {settings.faults.source}" if settings.faults else ""
     return (
         *reconcilers,
-        f"{settings.bootstrap} {settings.networking} {tuple(settings.kubelet)}{faults}",
+        f"{settings.bootstrap} {settings.networking} {settings.kubelet.identity}{faults}",
     )
 
 

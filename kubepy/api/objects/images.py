@@ -103,3 +103,29 @@ def _digest_problem(algorithm: str, digits: str) -> str:
     if digits == digits.lower():
         return ""
     return "invalid checksum digest format"
+
+
+@lru_cache(maxsize=1024)
+def normalized_image(image: str) -> str:
+    """Return the name of an image with the registry, the group and the tag that it may leave out:
+    ``nginx`` is ``docker.io/library/nginx:latest``."""
+    domain, remainder = _split_domain(image)
+    name = f"{domain}/{remainder}"
+    if "@" in remainder or ":" in remainder:
+        return name
+    return f"{name}:latest"
+
+
+def familiar_image(image: str) -> str:
+    """Return the shortest name of an image with its tag: ``nginx:latest``."""
+    name = normalized_image(image)
+    return name.removeprefix(f"{DEFAULT_DOMAIN}/").removeprefix(OFFICIAL)
+
+
+def image_repository(image: str) -> tuple[str, str]:
+    """Return the repository of an image as its normalized name has it, and its tag, "" where a
+    digest stands for it."""
+    name = normalized_image(image).partition("@")[0]
+    domain, slash, remainder = name.partition("/")
+    repository, _, tag = remainder.partition(":")
+    return f"{domain}{slash}{repository}", tag

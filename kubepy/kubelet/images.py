@@ -1,0 +1,242 @@
+"""The table of well-known images (``data/images.json``): what each runs, what it listens on, what
+it answers, whether it ends by itself, as its public documentation says.
+
+An entry is much like a rule of ``kubelet.rules``: a match, fields, and ``documented``: where that
+is said. Of several entries of one image the first that sets a field counts. ``{--flag:default}`` in
+a value stands for what a flag of the container's command line says, ``{$NAME:default}`` for one of
+its environment variables.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kubepy.api.objects.images import image_repository
+from kubepy.api.values.gonumbers import int_or_none
+from kubepy.apiserver.rule_settings import FIELDS, Glob, parse_glob, value_or_none
+from kubepy.apiserver.strict_fields import (
+    Parser,
+    list_of,
+    parse_fields,
+    parse_text,
+    python_name,
+)
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import Container
+
+_DATA = Path(__file__).parent / "data" / "images.json"
+PLACEHOLDER = re.compile(r"\{(?P<name>-[\w-]+|\$\w+):(?P<default>[^}]*)\}")
+# The registries that serve what registry.k8s.io does.
+SAME_REGISTRIES = {
+    "k8s.gcr.io/": "registry.k8s.io/",
+    "gcr.io/google_containers/": "registry.k8s.io/",
+    "gcr.io/google-containers/": "registry.k8s.io/",
+}
+
+
+class ImageEntry(NamedTuple):
+    """An entry of the table.
+
+    :param images: repositories, with registry and group.
+    :param tags: a pattern of the tags; None: all.
+    :param args: a pattern of the container's command and args.
+    :param without_env: none of these variables may be set.
+    :param programs: names of the programs of which the entry speaks, besides the first of
+        entrypoint and cmd.
+    :param values: what it says, by the names of the fields of rules, as they are written.
+    """
+
+    images: tuple[str, ...]
+    documented: tuple[str, ...]
+    tags: Glob | None = None
+    args: Glob | None = None
+    without_env: tuple[str, ...] = ()
+    entrypoint: tuple[str, ...] | None = None
+    command: tuple[str, ...] | None = None
+    programs: tuple[str, ...] = ()
+    values: Mapping[str, Any] = {}
+
+    def holds(self, line: str, variables: Sequence[str]) -> bool:
+        """Return whether the entry speaks of a container with this command line and
+        environment."""
+        if self.args is not None and not self.args.matches(line):
+            return False
+        return set(self.without_env).isdisjoint(variables)
+
+
+class ImageFacts:
+    """What is known of one image."""
+
+    def __init__(self, repository: str, entries: Sequence[ImageEntry]) -> None:
+        self._repository = repository
+        self._entries = entries
+        self._entrypoint: tuple[str, ...] = ()
+        self.sees_environment = False
+        programs: dict[str, None] = {}
+        for entry in entries:
+            programs.update(dict.fromkeys(entry.programs))
+            self._entrypoint = self._entrypoint or entry.entrypoint or ()
+            text = json.dumps(dict(entry.values))
+            if entry.without_env or "{$" in text:
+                self.sees_environment = True
+        self.programs = tuple(programs)
+
+    def runs_program(self, container: Container) -> bool:
+        """Return whether a container runs the image's own program: as the image says it, with other
+        arguments, or because its command names it."""
+        command = container.get("command") or ()
+        args = container.get("args") or ()
+        if not command and not args:
+            return True
+        first = "".join(args[:1])
+        if not command and self._entrypoint and first.startswith("-"):
+            return True
+        line = " ".join((*command, *args))
+        words = re.findall(r"[\w.+-]+", line)
+        return not set(words).isdisjoint(self.programs)
+
+    def fields(
+        self, container: Container, variables: Sequence[str]
+    ) -> Iterator[tuple[str, Any, str]]:
+        """Yield what is known of a container: a field, its value, and where that is documented."""
+        words = [*(container.get("command") or ()), *(container.get("args") or ())]
+        line = " ".join(words)
+        values: dict[str, str] = {}
+        for variable in container.get("env") or ():
+            name = variable["name"]
+            values[f"${name}"] = variable.get("value", "")
+        for entry in self._entries:
+            if not entry.holds(line, variables):
+                continue
+            source = f"{self._repository} ({entry.documented[0]})"
+            for field, text in entry.values.items():
+                value = _value_of(field, text, words, values)
+                if value is not None:
+                    yield python_name(field), value, source
+            if entry.entrypoint is not None:
+                yield "entrypoint", entry.entrypoint, source
+            if entry.command is not None:
+                yield "command", entry.command, source
+        if self.programs:
+            yield "programs", self.programs, self._repository
+
+
+@lru_cache(maxsize=1024)
+def facts_of(image: str) -> ImageFacts | None:
+    """Return what is known of an image, None where the table does not have it."""
+    repository, tag = image_repository(image)
+    for registry, same in SAME_REGISTRIES.items():
+        if repository.startswith(registry):
+            path = repository.removeprefix(registry)
+            repository = f"{same}{path}"
+    entries: list[ImageEntry] = []
+    for entry in table().get(repository, ()):
+        if entry.tags is None or entry.tags.matches(tag):
+            entries.append(entry)
+    if not entries:
+        return None
+    return ImageFacts(repository, entries)
+
+
+@cache
+def table() -> dict[str, list[ImageEntry]]:
+    """Return the entries by repository. Raises FolderError for one that is wrong."""
+    by_repository: dict[str, list[ImageEntry]] = {}
+    text = _DATA.read_bytes()
+    values = json.loads(text)
+    for index, value in enumerate(values):
+        entry = _entry(f"images.json[{index}]", value)
+        for repository in entry.images:
+            entries = by_repository.setdefault(repository, [])
+            entries.append(entry)
+    return by_repository
+
+
+def _entry(path: str, value: Any) -> ImageEntry:
+    fields = parse_fields(path, value, ENTRY, ("images", "documented"))
+    values = {field: value[field] for field in FIELDS if field in value}
+    for field in values:
+        del fields[python_name(field)]
+    fields["command"] = fields.pop("cmd", None)
+    images = tuple(image_repository(image)[0] for image in fields.pop("images"))
+    programs = dict.fromkeys(fields.pop("programs", ()))
+    for words in (fields.get("entrypoint"), fields["command"]):
+        if words:
+            programs[os.path.basename(words[0])] = None
+    fields["programs"] = tuple(programs)
+    fields["values"] = values
+    return ImageEntry(images=images, **fields)
+
+
+def _value_of(field: str, text: Any, words: Sequence[str], variables: Mapping[str, str]) -> Any:
+    """Return the value of a field, its placeholders replaced; None where that is no value, as where
+    a flag refers to a variable."""
+    value = _replaced(text, words, variables)
+    times = "1"
+    if field == "listens":
+        value = [int_or_none(port) for port in map(str, value)]
+    elif field == "memory":
+        value, _, factor = str(value).partition(" * ")
+        times = factor or "1"
+    parsed = value_or_none(field, value)
+    if field == "memory" and parsed is not None and times.isdigit():
+        return parsed * int(times)
+    return parsed
+
+
+def _replaced(value: Any, words: Sequence[str], variables: Mapping[str, str]) -> Any:
+    if isinstance(value, list):
+        return [_replaced(entry, words, variables) for entry in value]
+    if isinstance(value, dict):
+        replaced: dict[str, Any] = {}
+        for key, entry in value.items():
+            replaced[key] = _replaced(entry, words, variables)
+        return replaced
+    if not isinstance(value, str):
+        return value
+
+    def said(match: re.Match[str]) -> str:
+        text = _flag(match["name"], words, variables)
+        return text or match["default"]
+
+    return PLACEHOLDER.sub(said, value)
+
+
+def _flag(name: str, words: Sequence[str], variables: Mapping[str, str]) -> str:
+    """Return the value of a flag of a command line, or of a variable; "" without one."""
+    if name.startswith("$"):
+        return variables.get(name, "")
+    is_next = False
+    for word in words:
+        if is_next:
+            return word
+        flag, _, value = word.partition("=")
+        if flag == name and value:
+            return value
+        is_next = word == name
+    return ""
+
+
+def _unparsed(path: str, value: Any) -> Any:
+    """Leave a value as it is: it may have placeholders."""
+    return value
+
+
+ENTRY: Mapping[str, Parser] = {
+    "images": list_of(parse_text),
+    "documented": list_of(parse_text),
+    "tags": parse_glob,
+    "args": parse_glob,
+    "withoutEnv": list_of(parse_text),
+    "entrypoint": list_of(parse_text),
+    "cmd": list_of(parse_text),
+    "programs": list_of(parse_text),
+    **dict.fromkeys(FIELDS, _unparsed),
+}

@@ -193,7 +193,8 @@ class Cluster:
                 f"there is a cluster in {quote(opening.shown(place))} already"
             )
         _check_nodes(nodes)
-        opening.begin_cluster(place, _settings(clock, seed, settings))
+        folder = "" if opening.is_in_etcd(place) else place
+        opening.begin_cluster(place, _settings(clock, seed, settings, folder))
         local = opening.open_cluster(place, create=True)
         local = local.with_faults(local.settings.faults)
         furnishing.furnish(local, nodes)
@@ -841,9 +842,15 @@ class ObjectWatch:
 
 
 def _settings(
-    clock: datetime | str | None, seed: int | str | None, others: Mapping[str, Any] | None
+    clock: datetime | str | None,
+    seed: int | str | None,
+    others: Mapping[str, Any] | None,
+    folder: str = "",
 ) -> dict[str, Any]:
-    """Return the settings for ``kubepy.yaml``. Raises ValueError for wrong ones."""
+    """Return the settings for ``kubepy.yaml``. Raises ValueError for wrong ones.
+
+    :param folder: the state folder in which a file of rules is looked up.
+    """
     settings: dict[str, Any] = _plain(others or {})
     if "formatVersion" in settings:
         raise ValueError("settings: formatVersion: kubepy sets it")
@@ -863,7 +870,7 @@ def _settings(
     if seed is not None:
         settings["seed"] = seed
     try:
-        cluster_settings.parse_settings(settings)
+        cluster_settings.parse_settings(settings, folder)
     except storage.FolderError as error:
         message = str(error).removeprefix("kubepy.yaml: ")
         if not message.startswith(("clock:", "seed:")):

@@ -73,7 +73,9 @@ SETTING_NAMES = {
 }
 FOR_JOBS = (RUNS_FOR, EXIT_CODE)  # those of nodes and kubepy.yaml count for the pods of Jobs only
 # What a container does while the program of its image runs, and not where another one does.
-OF_PROGRAM = frozenset(("listens", "http", "log", "runs_for", "exit_code", "memory", "cpu"))
+OF_PROGRAM = frozenset(
+    ("serves", "listens", "http", "log", "runs_for", "exit_code", "memory", "cpu")
+)
 # A container is known if one of these is said of it.
 SAYS_ENOUGH = frozenset(("runs_for", "exit_code", "outcome", "entrypoint", "command"))
 REFERENCES = {"configMapRef": "configmaps", "secretRef": "secrets"}  # resources, by envFrom's field
@@ -91,6 +93,8 @@ class Behaviour(NamedTuple):
     :param sources: what says it, by field.
     :param programs: names of the image's programs that are known to run on: while one does, the
         container listens.
+    :param serves: the folder whose files the container gives to HTTP requests of other paths than
+        those of ``http``: 404 for one that is not there, 403 for a folder without index.html.
     """
 
     pull: Length | str | None = None
@@ -112,6 +116,7 @@ class Behaviour(NamedTuple):
     is_known: bool = False
     sources: Mapping[str, str] = EMPTY
     programs: tuple[str, ...] = ()
+    serves: str = ""
 
 
 def schedule_of(behaviour: Behaviour, path: str) -> HttpSchedule | None:

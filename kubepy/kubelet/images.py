@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.objects.images import image_repository
 from kubepy.api.values.gonumbers import int_or_none
-from kubepy.apiserver.rule_settings import FIELDS, Glob, parse_glob, value_or_none
+from kubepy.apiserver.rule_settings import FIELDS, Glob, parse_glob, parse_string, value_or_none
 from kubepy.apiserver.strict_fields import (
     Parser,
+    field_error,
     list_of,
     parse_fields,
     parse_text,
@@ -48,6 +49,9 @@ class ImageEntry(NamedTuple):
     :param tags: a pattern of the tags; None: all.
     :param args: a pattern of the container's command and args.
     :param without_env: none of these variables may be set.
+    :param runs_arguments: the entrypoint is a script that runs its arguments; those that begin with
+        a - are for the program of ``cmd``.
+    :param serves: the folder whose files a web server gives.
     :param programs: names of the programs of which the entry speaks, besides the first of
         entrypoint and cmd.
     :param values: what it says, by the names of the fields of rules, as they are written.
@@ -60,7 +64,9 @@ class ImageEntry(NamedTuple):
     without_env: tuple[str, ...] = ()
     entrypoint: tuple[str, ...] | None = None
     command: tuple[str, ...] | None = None
+    runs_arguments: bool = False
     programs: tuple[str, ...] = ()
+    serves: str = ""
     values: Mapping[str, Any] = {}
 
     def holds(self, line: str, variables: Sequence[str]) -> bool:
@@ -70,6 +76,20 @@ class ImageEntry(NamedTuple):
             return False
         return set(self.without_env).isdisjoint(variables)
 
+    @property
+    def reads_input(self) -> bool:
+        """Whether the program ends because its input is empty."""
+        return self.args is not None and not self.args.text
+
+    def entrypoint_of(self, container: Container) -> tuple[str, ...]:
+        """Return what the image puts before the args of a container."""
+        if not self.runs_arguments:
+            return self.entrypoint or ()
+        args = container.get("args") or ()
+        if args and self.command and args[0].startswith("-"):
+            return self.command[:1]
+        return ()
+
 
 class ImageFacts:
     """What is known of one image."""
@@ -78,6 +98,7 @@ class ImageFacts:
         self._repository = repository
         self._entries = entries
         self._entrypoint: tuple[str, ...] = ()
+        self._runs_arguments = any(entry.runs_arguments for entry in entries)
         self.sees_environment = False
         programs: dict[str, None] = {}
         for entry in entries:
@@ -96,7 +117,8 @@ class ImageFacts:
         if not command and not args:
             return True
         first = "".join(args[:1])
-        if not command and self._entrypoint and first.startswith("-"):
+        takes_args = first.startswith("-") or not self._runs_arguments
+        if not command and self._entrypoint and takes_args:
             return True
         line = " ".join((*command, *args))
         words = re.findall(r"[\w.+-]+", line)
@@ -117,11 +139,16 @@ class ImageFacts:
                 continue
             source = f"{self._repository} ({entry.documented[0]})"
             for field, text in entry.values.items():
+                if field == "runsFor" and entry.reads_input and container.get("stdin"):
+                    continue
                 value = _value_of(field, text, words, values)
                 if value is not None:
                     yield python_name(field), value, source
-            if entry.entrypoint is not None:
-                yield "entrypoint", entry.entrypoint, source
+            entrypoint = entry.entrypoint_of(container)
+            if entrypoint:
+                yield "entrypoint", entrypoint, source
+            if entry.serves:
+                yield "serves", entry.serves, source
             if entry.command is not None:
                 yield "command", entry.command, source
         if self.programs:
@@ -181,7 +208,8 @@ def _value_of(field: str, text: Any, words: Sequence[str], variables: Mapping[st
     value = _replaced(text, words, variables)
     times = "1"
     if field == "listens":
-        value = [int_or_none(port) for port in map(str, value)]
+        ports = [str(port).rpartition(":")[2] for port in value]
+        value = [int_or_none(port) for port in ports]
     elif field == "memory":
         value, _, factor = str(value).partition(" * ")
         times = factor or "1"
@@ -229,14 +257,27 @@ def _unparsed(path: str, value: Any) -> Any:
     return value
 
 
+def parse_pattern(path: str, value: Any) -> Glob:
+    """Read a pattern; an empty one matches where there are neither command nor args."""
+    return Glob(parse_string(path, value))
+
+
+def _parse_flag(path: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise field_error(path, "must be true or false")
+    return value
+
+
 ENTRY: Mapping[str, Parser] = {
     "images": list_of(parse_text),
     "documented": list_of(parse_text),
     "tags": parse_glob,
-    "args": parse_glob,
+    "args": parse_pattern,
     "withoutEnv": list_of(parse_text),
     "entrypoint": list_of(parse_text),
     "cmd": list_of(parse_text),
     "programs": list_of(parse_text),
+    "runsArguments": _parse_flag,
+    "serves": parse_text,
     **dict.fromkeys(FIELDS, _unparsed),
 }

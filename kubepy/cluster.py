@@ -528,7 +528,9 @@ class Cluster:
     def _identity_of_settings(self, local: LocalCluster) -> object:
         """Return what tells one version of the settings from another."""
         if not opening.is_in_etcd(self._place):
-            return _identity_of_file(self.folder)
+            rules = local.settings.kubelet.rules
+        name = rules.file if rules is not None else ""
+        return (_identity_of_file(self.folder), _identity_of_file(self.folder, name))
         settings = local.store.settings()
         settings.pop("clock", None)  # requests notice that time has moved
         return settings
@@ -997,12 +999,12 @@ def _place_of(path: str | os.PathLike[str]) -> str:
     return place if opening.is_in_etcd(place) else os.path.abspath(place)
 
 
-def _identity_of_file(folder: str) -> tuple[int, ...]:
-    """Return what tells one version of a folder's ``kubepy.yaml`` from another."""
-    if not folder:
+def _identity_of_file(folder: str, name: str = "kubepy.yaml") -> tuple[int, ...]:
+    """Return what tells one version of a file in a folder from another."""
+    if not folder or not name:
         return ()
     try:
-        status = os.stat(os.path.join(folder, "kubepy.yaml"))
+        status = os.stat(os.path.join(folder, name))
     except OSError:
         return ()
     return (status.st_ino, status.st_mtime_ns, status.st_size)
@@ -1011,6 +1013,7 @@ def _identity_of_file(folder: str) -> tuple[int, ...]:
 def _new_in_memory(nodes: int, settings: dict[str, Any]) -> LocalCluster:
     """Make a cluster in memory: a fork of one that was made before with the same settings and own
     time."""
+    settings = cluster_settings.new_cluster_settings(settings)
     with _templates_lock:
         key = json.dumps([nodes, settings], sort_keys=True, default=str)
         template = _templates.get(key)

@@ -171,11 +171,13 @@ class RuleSettings(NamedTuple):
 
     :param source: what tells one version of them from another.
     :param file: the name of the file in which they stand, "" for ``kubepy.yaml``.
+    :param text: what that file has.
     """
 
     rules: tuple[BehaviourRule, ...] = ()
     source: str = ""
     file: str = ""
+    text: str = ""
 
     def __repr__(self) -> str:
         return f"RuleSettings({self.file!r}, {self.source!r})"
@@ -236,11 +238,12 @@ def read_rules(folder: str, name: str) -> RuleSettings:
     if len(documents) != 1:
         raise field_error(name, f"must be one document with rules, not {len(documents)}")
     value = documents[0].object
-    path = f"{name}: "
+    path = name
     if isinstance(value, dict) and list(value) == ["rules"]:
         value = value["rules"]
         path = f"{name}: rules"
-    return _rule_settings(path, value)._replace(file=name)
+    settings = _rule_settings(path, value)
+    return settings._replace(file=name, text=text)
 
 
 def _read_inside(folder: str, name: str) -> str:
@@ -281,7 +284,7 @@ def _rule_settings(path: str, value: Any) -> RuleSettings:
     if value is None:
         value = []
     if not isinstance(value, list):
-        raise field_error(path.removesuffix(": "), "must be a list of rules")
+        raise field_error(path, "must be a list of rules")
     rules: list[BehaviourRule] = []
     for index, entry in enumerate(value):
         rule = parse_rule(f"{path}[{index}]", entry)

@@ -7,13 +7,14 @@ added.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from kubepy.apiserver.cluster import NO_SETTINGS, UNFINISHED, VOLATILE, LocalCluster
-from kubepy.apiserver.settings import FULL, NEVER
+from kubepy.apiserver.settings import FULL, NEVER, new_cluster_settings
 from kubepy.lazy import lazy_imports
 from kubepy.storage import FolderError, NoClusterError
 from kubepy.storage.errors import LostStateError
@@ -128,6 +129,7 @@ def make_cluster(
     """Make a cluster with these settings (``clock``, ``seed``) and its first objects. Raises
     FolderError, also for settings that ``kubepy.yaml`` could not have."""
     if place == MEMORY:
+        settings = new_cluster_settings(settings)
         cluster = LocalCluster(memory.MemoryStore(settings, volatile=VOLATILE), new_memory_store)
     else:
         _initialize(place, settings)
@@ -136,7 +138,7 @@ def make_cluster(
     return cluster
 
 
-def begin_cluster(place: Path | str, settings: Mapping[str, str | int]) -> None:
+def begin_cluster(place: Path | str, settings: Mapping[str, Any]) -> None:
     """Make a cluster in a folder or in etcd, or go on with one that is not yet
     :meth:`finished <LocalCluster.finish>`.
 
@@ -148,6 +150,11 @@ def begin_cluster(place: Path | str, settings: Mapping[str, str | int]) -> None:
         _initialize(place, settings)
     store: Store = _etcd_store(place) if is_in_etcd(place) else folder_stores.FolderStore(place)
     present = store.settings()
+    own_kubelet = present.get("kubelet")
+    containers = own_kubelet.get("containers") if isinstance(own_kubelet, dict) else None
+    if containers and "kubelet" in settings:  # every new cluster has that
+        kubelet = {"containers": containers, **settings["kubelet"]}
+        settings = {**settings, "kubelet": kubelet}
     for name, value in settings.items():
         if present.get(name, value) != value:
             raise FolderError(f"kubepy.yaml: {name}: is {present[name]} already, not {value}")
@@ -189,6 +196,7 @@ def copy_cluster(cluster: LocalCluster, place: Path | str) -> None:
         _copy_to_etcd(cluster, os.fspath(place))
     elif cluster.worktree is not None:
         cluster.worktree.copy_to(os.fspath(place))
+        _copy_rules(cluster, os.fspath(place))
     else:
         now = cluster.clock.now().timestamp()
         expiries = {resource: now + seconds for resource, seconds in VOLATILE.items()}
@@ -196,10 +204,22 @@ def copy_cluster(cluster: LocalCluster, place: Path | str) -> None:
         for is_last in (False, False, True):
             try:
                 copying.write_state(cluster.store.state(), os.fspath(place), expiries, shorten)
+                _copy_rules(cluster, os.fspath(place))
                 return
             except LostStateError:  # its revision was compacted while it was read
                 if is_last:
                     raise
+
+
+def _copy_rules(cluster: LocalCluster, place: str) -> None:
+    """Copy the file of rules that the settings name into a new state folder."""
+    rules = cluster.settings.kubelet.rules
+    if rules is None or not rules.file:
+        return
+    path = os.path.join(place, rules.file)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(rules.text)
 
 
 def _copy_to_etcd(cluster: LocalCluster, place: str) -> None:
@@ -209,6 +229,9 @@ def _copy_to_etcd(cluster: LocalCluster, place: str) -> None:
     settings = {name: value for name, value in state.settings.items() if name != "formatVersion"}
     if settings.get("bootstrap") != FULL:
         settings = {**NEW_IN_ETCD, **settings, "bootstrap": FULL}
+    rules = cluster.settings.kubelet.rules
+    if rules is not None and rules.file:  # an etcd has no files
+        settings["kubelet"] = {**settings["kubelet"], "rules": json.loads(rules.source)}
     store = _etcd_store(place)
     store.connect(lambda: cluster.clock.now().timestamp())
     store.write_whole(cluster.client.as_stored_whole)
@@ -227,6 +250,7 @@ def new_memory_store(state: State) -> memory.MemoryStore:
 
 def _initialize(place: Path | str, settings: Mapping[str, Any]) -> None:
     """Make an empty cluster."""
+    settings = new_cluster_settings(settings)
     if not is_in_etcd(place):
         folder_stores.FolderStore.initialize(place, settings)
         return

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kubepy import Cluster
 from kubepy.apiserver import settings as cluster_settings
 from kubepy.apiserver.rule_settings import (
     ExecAnswer,
@@ -19,7 +20,8 @@ from kubepy.apiserver.rule_settings import (
     parse_rules,
 )
 from kubepy.apiserver.settings import new_cluster_settings, parse_settings
-from kubepy.storage import FolderError
+from kubepy.controlplane.open import copy_cluster, make_cluster, open_cluster
+from kubepy.storage import FolderError, yaml
 
 NAMED = {"name": "web"}
 
@@ -191,7 +193,7 @@ def test_rules_of_a_file_are_those_of_the_list(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("- {match: {image: a}, listen: [80]}\n", "rules.yaml: [0].listen: unknown field"),
+        ("- {match: {image: a}, listen: [80]}\n", "rules.yaml[0].listen: unknown field"),
         ("rules:\n- {match: {image: a}, cpu: x}\n", "rules.yaml: rules[0].cpu: "),
         ("- {\n", "rules.yaml: "),
         ("- {match: {image: a}, cpu: 1, cpu: 2}\n", "rules.yaml: "),
@@ -235,7 +237,7 @@ def test_changed_file_is_read_again_and_a_broken_one_leaves_the_rules(tmp_path: 
     assert codes() == [22]
     replace(path, "- {match: {image: a}, exitCod: 33}\n")
     assert codes() == [22]
-    assert rules.problem.startswith("rules.yaml: [0].exitCod: unknown field")
+    assert rules.problem.startswith("rules.yaml[0].exitCod: unknown field")
     replace(path, "- {match: {image: a}, exitCode: 4}\n")
     assert codes() == [4]
     assert not rules.problem
@@ -278,3 +280,51 @@ def test_new_cluster_gets_the_containers_of_the_environment(
     monkeypatch.setenv("KUBEPY_CONTAINERS", "real")
     with pytest.raises(FolderError, match='KUBEPY_CONTAINERS: "real" is not one of modelled'):
         new_cluster_settings({})
+
+
+@pytest.mark.parametrize("variable", ["modelled", "simple"])
+def test_containers_are_written_into_a_new_cluster(
+    variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBEPY_CONTAINERS", variable)
+    with Cluster.create(tmp_path / "made", settings={"kubelet": {"readyAfter": "1s"}}):
+        pass
+    open_cluster(tmp_path / "opened", create=True).close()
+    for name in ("made", "opened"):
+        written = parse_settings(
+            {
+                "kubelet": yaml.load_all((tmp_path / name / "kubepy.yaml").read_text())[0].object[
+                    "kubelet"
+                ]
+            }
+        )
+        assert written.kubelet.containers == variable
+    assert make_cluster("memory:").settings.kubelet.containers == variable
+    temporary = Cluster.temporary()
+    assert temporary._local is not None
+    assert temporary._local.settings.kubelet.containers == variable
+
+
+def test_existing_cluster_without_the_field_stays_simple(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Cluster.create(tmp_path / "old").close()
+    monkeypatch.setenv("KUBEPY_CONTAINERS", "modelled")
+    assert open_cluster(tmp_path / "old").settings.kubelet.containers == "simple"
+
+
+def test_file_of_rules_goes_with_a_copy_of_the_cluster(tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    folder.mkdir()
+    (folder / "rules.yaml").write_text("- {match: {image: a}, exitCode: 1}\n")
+    with Cluster.create(folder, settings={"kubelet": {"rules": "rules.yaml"}}):
+        pass
+    cluster = open_cluster(folder)
+    fork = cluster.fork()
+    copy_cluster(cluster, tmp_path / "copy")
+    copy_cluster(fork, tmp_path / "copy-of-fork")
+    for place in ("copy", "copy-of-fork"):
+        rules = open_cluster(tmp_path / place).settings.kubelet.rules
+        assert rules is not None
+        assert [dict(rule.values) for rule in rules.rules] == [{"exit_code": 1}]
+    assert repr(fork.settings.kubelet.rules) == repr(cluster.settings.kubelet.rules)

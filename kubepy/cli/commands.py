@@ -65,6 +65,8 @@ with lazy_imports():
     from kubepy.cli.git import resolve as git_resolve
     from kubepy.cli.git import setup as git_setup
     from kubepy.cli.git import text as git_text
+    from kubepy.cli.inside import attach as inside_attach
+    from kubepy.cli.inside import execute as inside_exec
     from kubepy.cli.rollout import diff as rollout_diff
     from kubepy.cli.rollout import history as rollout_history
     from kubepy.cli.rollout import restart as rollout_restart
@@ -416,8 +418,8 @@ COMMANDS: dict[str, Entry] = {
         lambda: describe.describe, "Show details of a specific resource or group of resources"
     ),
     "logs": Entry(lambda: logs.logs, "Print the logs for a container in a pod"),
-    "attach": _unsupported("attach", NO_CONTAINERS),
-    "exec": _unsupported("exec", NO_CONTAINERS),
+    "attach": Entry(lambda: inside_attach.attach, "Attach to a running container"),
+    "exec": Entry(lambda: inside_exec.exec_, "Execute a command in a container"),
     "port-forward": _unsupported("port-forward", NO_CONTAINERS),
     "proxy": _unsupported("proxy", NO_SERVER),
     "cp": _unsupported("cp", NO_CONTAINERS),

@@ -5,7 +5,8 @@ the first one that applies says which step is due. The outcome of a pod, chosen 
 (docs/kubelet.md), is another table (``outcomes``), which ``statuses`` turns into the status that a
 kubelet reports. Some things keep containers from starting whatever their outcome (``obstacles``). A
 pod that names its node, past the scheduler, must be admitted first (``admission``). ``controller``
-alone writes, and at transitions only, so that a status set by hand stays.
+alone writes, and at transitions only, so that a status set by hand stays. ``inside`` opens
+containers, ``sessions`` talks with their processes.
 """
 
 from kubepy.kubelet.controller import Kubelet

@@ -138,7 +138,7 @@ def busy(bare: Kubepy, folder: Path) -> Kubepy:
         ("kubepy config use l", ["lab"]),
         ("kubepy config set contexts.lab.n", ["contexts.lab.namespace"]),
         ("kubepy help rollout un", ["undo"]),
-        ("kubepy ex", ["explain", "expose"]),  # exec is not supported here
+        ("kubepy ex", ["exec", "explain", "expose"]),
         ("kubepy get pods --context=nope ", []),
     ],
 )

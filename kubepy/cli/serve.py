@@ -94,6 +94,7 @@ def serve(factory: Factory, options: ServeCommandOptions) -> None:
         import cryptography  # noqa: F401
         import h11  # noqa: F401
         import uvicorn  # noqa: F401
+        import wsproto  # noqa: F401
     except ImportError:
         raise CliError(f"this command needs {installation.missing_extra('serve')}") from None
 

@@ -27,6 +27,7 @@ from kubepy.server import authentication, health, livepage, negotiation, request
 from kubepy.server.application import Application
 from kubepy.server.messages import (
     GZIP_HEADERS,
+    Answer,
     HandlerContext,
     Headers,
     HttpRequest,
@@ -34,6 +35,7 @@ from kubepy.server.messages import (
     Response,
     StreamResponse,
 )
+from kubepy.server.websockets import Upgrade, WebSocket
 from kubepy.storage import LockTimeoutError, RemovedError, StorageError
 
 Scope = MutableMapping[str, Any]
@@ -51,6 +53,9 @@ PIECE_BYTES = 256 * 1024
 END_SECONDS = 2.0  # … and the end of one
 GZIP_BYTES = 128 * 1024  # ``defaultGzipThresholdBytes``
 WARNING_RUNES, ALL_WARNINGS_RUNES = 256, 4 * 1024  # ``truncateItemRunes``, ``truncateAtTotalRunes``
+WEBSOCKET = "websocket"  # the type of an ASGI scope
+SWITCHED = 101
+INTERNAL_ERROR = 1011  # the code with which a WebSocket is closed
 CLOSING = (408, 413, 504)
 READING = ("get", "list", "watch", "head", "options")
 LONG_RUNNING_SUBRESOURCES = ("attach", "exec", "proxy", "log", "portforward")
@@ -69,17 +74,26 @@ class HandlerChain:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
+        if scope["type"] == WEBSOCKET:
+            send = as_rejection(send)
         request = request_of(scope)
         info = RequestInfo(False, request.method.lower(), request.path)
         warnings: dict[str, None] = {}
+        protocol = ""
         try:
             info = requestinfo.parse_request_info(request)
             answer = await self._answer(request, info, receive, warnings)
+            if isinstance(answer, Upgrade):
+                protocol = chosen_protocol(scope, answer)
         except Disconnected:
             return
         except Exception as error:
             answer = self._failure(request, info, error)
 
+        if isinstance(answer, Upgrade):
+            health.count_request(self._application.requests, request, info, SWITCHED)
+            await self._serve_upgrade(answer, protocol, WebSocket(receive, send))
+            return
         answer = answer._replace(headers=(*answer.headers, *warning_headers(warnings)))
         health.count_request(self._application.requests, request, info, answer.status)
         headers = {
@@ -92,9 +106,18 @@ class HandlerChain:
         else:
             await self._stream(answer, headers, receive, sender)
 
+    async def _serve_upgrade(self, upgrade: Upgrade, protocol: str, socket: WebSocket) -> None:
+        """Serve a WebSocket until it is closed; a defect closes it."""
+        await socket.accept(protocol)
+        try:
+            await upgrade.serve(socket, protocol)
+        except (StorageError, errors.Status) as error:
+            self._application.log(f"error: a WebSocket: {error}")
+            await socket.close(INTERNAL_ERROR)
+
     async def _answer(
         self, request: HttpRequest, info: RequestInfo, receive: Receive, warnings: dict[str, None]
-    ) -> Response | StreamResponse:
+    ) -> Answer:
         """Answer a request in time. Raises Status, StorageError, Disconnected."""
         if is_long_running(info):
             return await self._handle(request, info, receive, warnings)
@@ -108,14 +131,14 @@ class HandlerChain:
 
     async def _handle(
         self, request: HttpRequest, info: RequestInfo, receive: Receive, warnings: dict[str, None]
-    ) -> Response | StreamResponse:
+    ) -> Answer:
         application = self._application
         user: Object | None = None
 
         def admit(cluster: LocalCluster) -> Object:
             return authentication.admit(request, info, application, cluster)
 
-        def run(cluster: LocalCluster) -> Response | StreamResponse:
+        def run(cluster: LocalCluster) -> Answer:
             """Handle the request in a thread of the backend."""
             served = cluster.for_requests_of(
                 user or admit(cluster), lambda text: warnings.update({text: None})
@@ -265,11 +288,33 @@ def request_of(scope: Scope) -> HttpRequest:
     headers: dict[str, str] = {}
     for name, value in lines:
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    if scope["type"] == WEBSOCKET:  # ASGI leaves out what makes it one
+        headers |= {"connection": "upgrade", "upgrade": WEBSOCKET}
     query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
     path = (
         re.sub("^https?://[^/?]*", "", scope["raw_path"].decode("latin-1")) or "/"
     )  # as a client of a proxy sends it
-    return HttpRequest(scope["method"], path, query, headers, header_lines=lines)
+    return HttpRequest(scope.get("method", "GET"), path, query, headers, header_lines=lines)
+
+
+def as_rejection(send: Send) -> Send:
+    """Return a function that sends the answer to a request for a WebSocket as ASGI wants it."""
+
+    async def send_rejection(message: Message) -> None:
+        kind = message["type"]
+        if kind.startswith("http.response."):
+            message = {**message, "type": f"websocket.{kind}"}
+        await send(message)
+
+    return send_rejection
+
+
+def chosen_protocol(scope: Scope, upgrade: Upgrade) -> str:
+    """Return the protocol in which a WebSocket is to be spoken. Raises BadRequest for a request
+    that is for none, Forbidden if the client has no such protocol."""
+    if scope["type"] != WEBSOCKET:
+        raise errors.BadRequest("Upgrade request required")
+    return upgrade.choose(scope["subprotocols"])
 
 
 async def with_body(request: HttpRequest, receive: Receive) -> HttpRequest:

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import resource
 import signal
 import socket
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import h11
 from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
+from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
 from uvicorn.server import Server
 
 from kubepy.server.chain import HandlerChain
@@ -48,6 +50,7 @@ BUFFER_BYTES = (
     16 * 1024
 )  # of a connection, for what TLS decrypts: asyncio's 256 KiB would make idle ones dear
 OPEN_FILES = 4 * MAX_CONNECTIONS
+CONNECTED = re.compile(r"/api/v1/namespaces/[^/]+/pods/[^/]+/(attach|exec|portforward)")
 FORCED = 128  # the exit status of a server that a signal ends at once, less the signal's number
 
 
@@ -85,6 +88,14 @@ class HttpConnection(H11Protocol):
             self._stop_waiting()
         elif self._deadline is None:  # the beginning of another request
             self._expect_headers()
+
+    def _should_upgrade_to_ws(self) -> bool:
+        """Tell whether a request for a WebSocket becomes one: what is no stream of a pod is
+        answered as if the header was not there."""
+        return CONNECTED.fullmatch(self.scope["path"]) is not None
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing of requests that do not become a WebSocket."""
 
     def _expect_headers(self) -> None:
         self._stop_waiting()
@@ -156,7 +167,9 @@ class HttpServer(Server):
             HandlerChain(application),
             interface="asgi3",
             http=HttpConnection,
-            ws="none",
+            ws=WSProtocol,
+            ws_ping_interval=None,  # some clients read only when they are asked to, and miss a ping
+            ws_per_message_deflate=False,
             lifespan="off",
             loop="asyncio",
             log_config=None,

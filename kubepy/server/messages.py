@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from kubepy.server.websockets import Upgrade
+
 if TYPE_CHECKING:
     from kubepy.apiserver.client import Client
     from kubepy.apiserver.cluster import LocalCluster
@@ -113,4 +115,5 @@ class HandlerContext(NamedTuple):
         return self.cluster.client
 
 
-Handler = Callable[[HandlerContext], Response | StreamResponse]
+Answer = Response | StreamResponse | Upgrade
+Handler = Callable[[HandlerContext], Answer]

@@ -21,6 +21,7 @@ from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.api.types.special import DecodeError, decode_time
 from kubepy.apiserver.requests.pods import BINDING, EVICTION
+from kubepy.kubelet import inside, sessions
 from kubepy.kubelet.logs import (
     ContainerLog,
     LogOptions,
@@ -30,9 +31,10 @@ from kubepy.kubelet.logs import (
     validate_log_options,
 )
 from kubepy.quoting import quote
-from kubepy.server import parameters, requestbody
+from kubepy.server import authentication, parameters, remotecommand, requestbody
 from kubepy.server.handlers import ServedRequest
 from kubepy.server.messages import (
+    Answer,
     Handler,
     HandlerContext,
     HttpRequest,
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 
 NO_CONTAINERS = "no containers run here: pods are simulated"
 MAX_PORT = 0xFFFF
+ONLY_WEBSOCKETS = "SPDY is not spoken here: kubectl 1.31 and newer connect with WebSockets"
 LOOK_AGAIN = 0.5  # seconds between two looks at a container whose log is followed
 BINDINGS, PODS, NODES, SERVICES = "bindings", "pods", "nodes", "services"
 
@@ -187,21 +190,68 @@ def _refuse_dry_run(context: HandlerContext) -> None:
         raise errors.BadRequest("dryRun is not supported")
 
 
-def connect(context: HandlerContext) -> Response:
-    """Refuse to connect with a container: exec, attach, port-forward. Always raises Status."""
+def connect(context: HandlerContext) -> Answer:
+    """Connect with a container: exec, attach, port-forward. Raises Status."""
+    info = context.info
     _refuse_dry_run(context)
-    if context.info.subresource == "portforward":
+    if info.subresource == "portforward":
         _check_ports(context.request)
-    pod = cast("Pod", context.client.get(PODS, context.info.name, namespace=context.info.namespace))
-    if context.info.subresource != "portforward":
-        choose_container(pod, context.request.parameter("container"))
+    _require_creation(context)
+    pod = cast("Pod", context.client.get(PODS, info.name, namespace=info.namespace))
+    container = ""
+    if info.subresource != "portforward":
+        container = choose_container(pod, context.request.parameter("container"))
     if not (node_name := pod["spec"].get("nodeName")):
-        raise errors.BadRequest(f"pod {context.info.name} does not have a host assigned")
+        raise errors.BadRequest(f"pod {info.name} does not have a host assigned")
     if _find(context.cluster, NODES, node_name) is None:
         raise errors.not_found(PODS, node_name)  # as for logs
     if "upgrade" not in context.request.header("connection").lower():
         raise errors.BadRequest("Upgrade request required")
-    raise errors.Status(f"error dialing backend: {NO_CONTAINERS}")
+    is_websocket = context.request.header("upgrade").lower() == "websocket"
+    if not inside.runs_containers(context.client) or info.subresource == "portforward":
+        raise errors.Status(f"error dialing backend: {NO_CONTAINERS}")
+    if not is_websocket:
+        raise errors.Status(f"error dialing backend: {ONLY_WEBSOCKETS}")
+    return _session(context, pod, container)
+
+
+def _require_creation(context: HandlerContext) -> None:
+    """Check that the user may create the subresource, also where a WebSocket asks for it with GET
+    (``ensureAuthorizedForVerb``). Raises Forbidden."""
+    user = context.client.context.user
+    attributes = authentication.attributes_of(context.info, user)._replace(verb="create")
+    decision = context.client.authorizer.authorize(attributes)
+    if not decision.allowed:
+        raise attributes.forbidden(decision.reason)
+
+
+def _session(context: HandlerContext, pod: Pod, container: str) -> Answer:
+    """Return the answer to exec or attach. Raises BadRequest."""
+    request = context.request
+    streams = remotecommand.CommandStreams(
+        tuple(request.query.get("command", ())),
+        bool(parameters.flag(request, "stdin")),
+        bool(parameters.flag(request, "stdout")),
+        bool(parameters.flag(request, "stderr")),
+        bool(parameters.flag(request, "tty")),
+    )
+    if not (streams.stdin or streams.stdout or streams.stderr):
+        raise errors.BadRequest("you must specify at least 1 of stdin, stdout, stderr")
+    if context.info.subresource == "attach":
+        return remotecommand.upgrade(
+            context.application,
+            streams._replace(command=()),
+            lambda client: sessions.attach_to(client, pod, container),
+        )
+    if not streams.command:
+        raise errors.BadRequest("you must specify at least one command for the container")
+    return remotecommand.upgrade(
+        context.application,
+        streams,
+        lambda client: sessions.exec_in(
+            client, pod, container, streams.command, stdin=streams.stdin, tty=streams.tty
+        ),
+    )
 
 
 def _check_ports(request: HttpRequest) -> None:

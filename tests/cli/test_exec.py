@@ -71,7 +71,7 @@ def kubepy(bare: Kubepy, containers: FakeContainers) -> Kubepy:
             "web -- missing",
             Done(
                 "",
-                "Error from server (InternalError): Internal error occurred: error executing "
+                "error: Internal error occurred: error executing "
                 'command in container: failed to exec in container: exec: "missing": executable '
                 "file not found in $PATH\n",
                 1,
@@ -102,7 +102,7 @@ def kubepy(bare: Kubepy, containers: FakeContainers) -> Kubepy:
             "pull -- ls",
             Done(
                 "",
-                "Error from server (InternalError): Internal error occurred: unable to upgrade "
+                "error: Internal error occurred: unable to upgrade "
                 'connection: container not found ("c")\n',
                 1,
             ),

@@ -25,7 +25,7 @@ class FakeOutput(NamedTuple):
 
 
 class FakeProcess:
-    """A program: ``echo``, ``fail``, ``cat``, ``sleep``, ``wait``, ``tar``; others are unknown."""
+    """A program: ``echo``, ``fail``, ``cat``, ``sleep``, ``wait``, ``tar``, ``test``; others are unknown."""
 
     def __init__(self, argv: Sequence[str], stdin: bytes | None, now: datetime) -> None:
         self.argv = list(argv)
@@ -44,6 +44,7 @@ class FakeMachine:
     def __init__(self) -> None:
         self.now = datetime.min.replace(tzinfo=UTC)
         self.files: dict[str, bytes] = {}
+        self.folders = {"/tmp"}
         self.unknowns: list[str] = []
         self.signals: list[tuple[int, int]] = []
         self.processes: list[FakeProcess] = [FakeProcess(["wait"], None, self.now)]
@@ -92,6 +93,8 @@ class FakeMachine:
                 process.end = 0
         elif name == "tar":
             self._tar(process, args)
+        elif name == "test":
+            process.end = int(args[1] not in self.folders)
         elif name != "wait":
             self.unknowns.append(name)
             process.end = 0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from kubepy.api.errors import Status
+from kubepy.api.errors import InternalError, Status
 from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.cli.errors import CliError
 from kubepy.cli.inside.execute import check_is_running
@@ -128,7 +128,10 @@ def attach_pod(factory: Factory, pod: Object, attachment: Attachment) -> None:
     if not attachment.quiet:
         factory.say(RECORDED)
         factory.say(PROMPT)
-    session = attach_to(factory.client, cast("Pod", pod), name, replays=attachment.replays)
+    try:
+        session = attach_to(factory.client, cast("Pod", pod), name, replays=attachment.replays)
+    except InternalError as error:  # as kubectl shows the Status of a stream
+        raise CliError(error.message) from None
     reads = reads and bool(container.get("stdin"))
     StreamedSession(factory, session, reads=reads, tty=tty).run()
     if reads and tty and not attachment.quiet:

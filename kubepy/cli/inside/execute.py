@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from kubepy.api.errors import InternalError
 from kubepy.api.meta import Object, name_of, status_of
 from kubepy.cli.errors import CliError
 from kubepy.cli.inside.pods import (
@@ -93,9 +94,12 @@ def exec_(factory: Factory, options: ExecOptions) -> None:
     container = chosen_container(factory, pod, options.container, options.quiet)
     reads = options.stdin
     tty = has_terminal(factory, options.tty and reads, options.quiet)
-    session = exec_in(
-        factory.client, cast("Pod", pod), container["name"], command_words, stdin=reads, tty=tty
-    )
+    try:
+        session = exec_in(
+            factory.client, cast("Pod", pod), container["name"], command_words, stdin=reads, tty=tty
+        )
+    except InternalError as error:  # as kubectl shows the Status of a stream
+        raise CliError(error.message) from None
     end_with(factory, StreamedSession(factory, session, reads=reads, tty=tty).run())
 
 

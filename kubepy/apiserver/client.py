@@ -16,7 +16,7 @@ everything else in common. A request is its own transaction, or one of many in a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import datetime
 from itertools import chain, islice
@@ -1015,6 +1015,14 @@ class Client:
         return implied_objects.missing(
             resource, namespace, self._stored(resource, namespace), self._stored
         )
+
+    def value(self, name: str) -> str | None:
+        """Return a small value of the cluster that is no object, None where there is none."""
+        return self._store.meta(name)
+
+    def set_values(self, values: Mapping[str, str | None]) -> None:
+        """Set small values of the cluster (None removes one), with the batch that is open."""
+        self._store.set_values(values)
 
     def forget_deletions(self) -> None:
         """Bring implied roles and bindings back that were deleted."""

@@ -28,6 +28,7 @@ from kubepy.api.objects.outcomes import (
 )
 from kubepy.api.objects.pods import is_pod_ready, is_pod_terminal, node_name
 from kubepy.apiserver.request import DeleteOptions
+from kubepy.apiserver.settings import MODELLED
 from kubepy.kubelet.admission import Rejection, is_scheduled, rejection
 from kubepy.kubelet.lifetimes import Moments, Rules
 from kubepy.kubelet.nodes import PodAddresses, internal_ip, is_registration_due, register
@@ -56,14 +57,21 @@ from kubepy.kubelet.statuses import (
     rejected_status,
 )
 from kubepy.kubelet.users import kubelet_of
+from kubepy.lazy import lazy_imports
 from kubepy.runtime.events import Recorder
 from kubepy.runtime.informers import CONFIG_MAPS, NODES, PODS, SECRETS, Query, ResourceClient
 from kubepy.runtime.ownwrites import OwnWrites
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
+with lazy_imports():
+    from kubepy.kubelet.modelled import agent as modelled_agent
+    from kubepy.kubelet.modelled import statuses as modelled_statuses
+
 if TYPE_CHECKING:
     from kubepy.api.typed import Node, Pod, PodStatus
     from kubepy.apiserver.client import Client
+    from kubepy.kubelet.modelled.pods import Look, ModelledPods
+    from kubepy.kubelet.modelled.worker import Foreseen
 
 # Annotations of a node about its pods.
 PACED_BY_NODE = (POD_OUTCOME, READY_AFTER, STOPS_AFTER, RUNS_FOR, EXIT_CODE, REFERENCES, DOWN_UNTIL)
@@ -97,6 +105,11 @@ class Kubelet:
             if value
         }
         self._rules = Rules(self._draw, defaults, self._moments.exact, context.informers.get)
+        self._modelled: ModelledPods | None = None
+        if context.client.settings.kubelet.containers == MODELLED:
+            self._modelled = modelled_agent.modelled_pods(context, self._draw, defaults)
+        self._foreseen: dict[Key, Foreseen] = {}  # of modelled pods, until their write is observed
+        self._reserved: dict[str, str] = {}  # addresses of pods that do not report one yet, by uid
         self._held_pods = context.informers.add_index(
             PODS,
             lambda pod: (namespace_of(pod), None) if reported_obstacles(pod) else None,
@@ -154,16 +167,22 @@ class Kubelet:
         self.queue.cancel(key)
         self._decided.pop(key, None)
         if self._started.observe(event) and pod is not None:
+            foreseen = self._foreseen.pop(key, None)
+            if foreseen is not None:
+                self.queue.add_at(key, foreseen.at, repeating=foreseen.repeats)
             self._moments.forget(pod)
             return
         if pod is None or not (node := node_name(pod)):
             if before is not None:
-                self._moments.forget(before)
+                self._forget(before)
             return
 
         if is_being_deleted(pod) and not (before is not None and is_being_deleted(before)):
             self._note_deletion(pod)
         live_node = self._live_node(pod)
+        if live_node is not None and self._is_modelled(pod, live_node):
+            self.queue.add(key)
+            return
         if live_node is not None and starts_plainly(pod, live_node, self._rules):
             self._decided[key] = pod, live_node, Start(RUNNING)
             self.queue.add(key)
@@ -183,6 +202,18 @@ class Kubelet:
             self.queue.add(key)
         else:
             self._wait(key, pod)
+
+    def _forget(self, pod: Pod) -> None:
+        """Drop what is known of a pod that is gone."""
+        self._moments.forget(pod)
+        if self._modelled is None or not node_name(pod):
+            return
+        node = self._nodes.get("", node_name(pod))
+        if node is None or self._modelled.lives(pod, node):
+            self._modelled.forget(pod)
+
+    def _is_modelled(self, pod: Pod, node: Node) -> bool:
+        return self._modelled is not None and self._modelled.lives(pod, node)
 
     def _note_deletion(self, pod: Pod) -> None:
         """Remember when the deletion was asked for: at the latest now, and in the second that the
@@ -246,6 +277,9 @@ class Kubelet:
         decided_pod, decided_node, decided = self._decided.pop(key, (None, None, None))
         if pod is None or node is None:
             return
+        if self._modelled is not None and self._modelled.lives(pod, node):
+            self._live(self._modelled, key, pod, node)
+            return
         step: Step | None
         if decided is None or decided_pod is not pod or decided_node is not node:
             now = self._clock.now()
@@ -264,6 +298,79 @@ class Kubelet:
             ends_pod = step.outcome.state == "terminated"
         if not ends_pod or not self._must_wait(key, pod):
             self._take(step, pod, node)
+
+    def _live(self, modelled: ModelledPods, key: Key, pod: Pod, node: Node) -> None:
+        """Let a modelled pod live on up to now, and report what it is then."""
+        if is_pod_terminal(pod):
+            if is_being_deleted(pod):
+                self._take(Remove(), pod, node)
+            return
+        status = pod.get("status") or {}
+        if not status.get("containerStatuses"):
+            refused = self._admit(pod, node)
+            if refused is not None:
+                self._take(refused, pod, node)
+                return
+
+        now = self._clock.now()
+        placed = self._placed(pod, node, now)
+        look = modelled.look(placed, node, now)
+        for event in look.events:
+            self._recorder.event(
+                pod,
+                event.type,
+                event.reason,
+                event.message,
+                field_path=event.field_path,
+                host=name_of(node),
+            )
+        if look.next is not None:
+            self.queue.add_at(key, look.next.at, repeating=look.next.repeats)
+        if look.is_changed or modelled_statuses.is_outdated(pod, look.record):
+            self._report(key, placed, node, look, now)
+        if look.is_removed:
+            self._remove(pod, node)
+
+    def _placed(self, pod: Pod, node: Node, now: datetime) -> Pod:
+        """Return a pod with the addresses and the start that its first report will give it."""
+        status = pod.get("status") or {}
+        if status.get("podIP") and status.get("startTime"):
+            return pod
+        host_ip = internal_ip(node)
+        uid = uid_of(pod)
+        if uid not in self._reserved:
+            self._reserved[uid] = self._pod_ip(pod, host_ip)
+        address = self._reserved[uid]
+        placed: PodStatus = {
+            **status,
+            "podIP": address,
+            "podIPs": [{"ip": address}],
+            "hostIP": host_ip,
+            "startTime": status.get("startTime") or format_time(now),
+        }
+        return {**pod, "status": placed}
+
+    def _report(self, key: Key, pod: Pod, node: Node, look: Look, now: datetime) -> None:
+        """Write the status of a modelled pod."""
+        host_ip = internal_ip(node)
+        has_address = not look.record.mounts_fail or pod["spec"].get("hostNetwork")
+        address = (pod.get("status") or {}).get("podIP", "") if has_address else ""
+        status = modelled_statuses.reported_status(pod, look.record, host_ip, address, now)
+        pods = ResourceClient(self._client_of(node), PODS)
+        with suppress(NotFound):
+            stored = pods.update_status(pod, status)
+            self._started.note(key, stored)
+            if look.next is not None:
+                self._foreseen[key] = look.next
+        if address:
+            self._reserved.pop(uid_of(pod), None)
+
+    def _remove(self, pod: Pod, node: Node) -> None:
+        """Delete a pod for good whose containers have ended."""
+        client = self._client_of(node)
+        options = DeleteOptions(grace_period_seconds=0, uid=uid_of(pod))
+        with suppress(NotFound):
+            client.delete(PODS, name_of(pod), namespace=namespace_of(pod), options=options)
 
     def _sync_node(self, key: Key) -> None:
         """Let a node come back that is down, and register one that has not been."""
@@ -343,9 +450,7 @@ class Kubelet:
                 if pod["metadata"].get("finalizers") and not is_pod_terminal(pod):
                     # The finalizer will hold the pod: it gets the status of an ended one.
                     pods.update_status(pod, self._status(pod, node, KILLED, now))
-                options = DeleteOptions(grace_period_seconds=0, uid=uid_of(pod))
-                with suppress(NotFound):
-                    client.delete(PODS, name_of(pod), namespace=namespace_of(pod), options=options)
+                self._remove(pod, node)
             case Start(outcome, obstacles):
                 self._moments.note(pod, now)
                 if not are_reported(obstacles, pod):

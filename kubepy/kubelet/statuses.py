@@ -79,12 +79,12 @@ def pod_status(
         status["ephemeralContainerStatuses"] = _ephemeral_container_statuses(pod, outcome, time)
     is_pending = any(not entry["lastState"] for entry in containers if entry["name"] in held)
     phase = "Pending" if is_pending and outcome.phase != "Failed" else outcome.phase
-    status["conditions"] = _pod_conditions(
+    status["conditions"] = pod_conditions(
         pod, ReportedContainers(phase, init_containers, containers), time
     )
     if pod_ip:
         status |= {"podIP": pod_ip, "podIPs": [{"ip": pod_ip}]}
-    return _acknowledged(
+    return acknowledged(
         pod,
         {
             **status,
@@ -324,7 +324,7 @@ class ReportedContainers(NamedTuple):
         )
 
 
-def _pod_conditions(pod: Pod, reported: ReportedContainers, time: str) -> list[PodCondition]:
+def pod_conditions(pod: Pod, reported: ReportedContainers, time: str) -> list[PodCondition]:
     """Return the kubelet's conditions before those of others (pkg/kubelet/status/generate.go)."""
     old = {
         condition["type"]: condition
@@ -413,7 +413,7 @@ def rejected_status(pod: Pod, reason: str, message: str, now: datetime) -> PodSt
     (``rejectPod``)."""
     old = pod.get("status") or {}
     kept: PodStatus = {"qosClass": old["qosClass"]} if "qosClass" in old else {}
-    return _acknowledged(
+    return acknowledged(
         pod,
         {
             **kept,
@@ -428,7 +428,7 @@ def rejected_status(pod: Pod, reason: str, message: str, now: datetime) -> PodSt
 def acknowledged_status(pod: Pod, now: datetime) -> PodStatus:
     """Return the present status with the present generation as observed, new ephemeral containers
     as started, and containers with the resources to which they may have been resized."""
-    status = _acknowledged(pod, {**pod["status"]})
+    status = acknowledged(pod, {**pod["status"]})
     resources = {
         container["name"]: container.get("resources") for container in pod["spec"]["containers"]
     }
@@ -453,7 +453,7 @@ def acknowledged_status(pod: Pod, now: datetime) -> PodStatus:
     return status
 
 
-def _acknowledged(pod: Pod, status: PodStatus) -> PodStatus:
+def acknowledged(pod: Pod, status: PodStatus) -> PodStatus:
     generation = pod["metadata"].get("generation")
     if generation:
         return {**status, "observedGeneration": generation}

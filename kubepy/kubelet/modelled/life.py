@@ -1,0 +1,252 @@
+"""The state of a pod while its life goes on: its record, the machines of its containers, the events
+that it has caused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+
+from kubepy.api.meta import name_of, namespace_of, uid_of
+from kubepy.api.objects.pods import is_restartable_init_container
+from kubepy.kubelet.modelled.records import ContainerRecord, PodRecord
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import Container, Pod
+    from kubepy.kubelet.behaviours import Behaviour
+    from kubepy.kubelet.outcomes import StartObstacles
+    from kubepy.shell.machine import Machine
+    from kubepy.shell.surroundings import HttpAnswer, HttpRequest
+
+NORMAL, WARNING = "Normal", "Warning"
+SPEC_FIELDS = {
+    "containers": "spec.containers",
+    "initContainers": "spec.initContainers",
+    "ephemeralContainers": "spec.ephemeralContainers",
+}
+
+
+class PodEvent(NamedTuple):
+    """An event about a pod, or about the container at ``field_path``."""
+
+    type: str
+    reason: str
+    message: str
+    field_path: str = ""
+
+
+class Process(NamedTuple):
+    """The main process of a container's run.
+
+    :ivar machine: None: a program of which nothing is known, which runs until it is stopped.
+    """
+
+    machine: Machine | None
+
+
+class Host(Protocol):
+    """What the life of a pod asks of its node and of the cluster around it."""
+
+    def behaviour(self, container: Container) -> Behaviour:
+        """Return what rules, annotations and the table of images say of a container."""
+
+    def draw(self, purpose: str, low: float, high: float) -> float:
+        """Draw a number of seconds from a range: a function of the seed, the pod and the
+        purpose."""
+
+    def obstacles(self, container: Container) -> StartObstacles:
+        """Return what keeps the pod's volumes from being mounted, and the container from being
+        created."""
+
+    def takes_image(self, container: Container) -> bool:
+        """Tell whether the node has the image of a container, and note that it has it from now
+        on."""
+
+    def start(self, record: PodRecord, container: Container, now: datetime) -> Process:
+        """Start the main process of a container. Raises StartError."""
+
+    def restore(self, record: PodRecord, container: Container) -> Machine | None:
+        """Return the machine of a container's run that is under way, as its record has it; None
+        where nothing is known of the program."""
+
+    def new_machine(self, record: PodRecord, container: Container, now: datetime) -> Machine:
+        """Return a machine in which nothing runs, with the files and the environment of a
+        container."""
+
+    def memory_limit(self, container: Container) -> int | None:
+        """Return the memory limit of a container in bytes, None for none."""
+
+    def rehearsing(self) -> Host:
+        """Return a host for a look ahead, which leaves no trace."""
+
+    def ends_by_itself(self) -> bool:
+        """Tell whether programs of which nothing is known end after a moment: those of Jobs."""
+
+    def begin_log(self, container: Container, run: int) -> None:
+        """Begin the log of a run."""
+
+    def keep(self, record: PodRecord, container: Container, machine: Machine) -> None:
+        """Put a machine back into the record of its container, and the volumes that it shares."""
+
+    def release(self, record: PodRecord, container: Container, machine: Machine) -> None:
+        """Keep of a machine whose run has ended what outlives it: the volumes."""
+
+    def log(self, container: Container, run: int, output: list[tuple[datetime, str, bytes]]) -> None:
+        """Append to the log of a run of a container."""
+
+    def last_lines(self, container: Container, run: int) -> str:
+        """Return the end of a log: at most 80 lines and 2,048 bytes."""
+
+    def http(self, request: HttpRequest, host: str, now: datetime) -> HttpAnswer:
+        """Send a request of the kubelet to an address. Raises NetworkError."""
+
+    def answers_steadily(self, container: Container) -> bool:
+        """Tell whether time alone does not change what a container answers."""
+
+    def connect(self, host: str, port: int, now: datetime) -> None:
+        """Open a connection of the kubelet to an address. Raises NetworkError."""
+
+
+class PodLife:
+    """A pod, what is known of it, and what has happened to it.
+
+    :ivar now: the moment up to which the pod has lived.
+    :ivar events: those that have not been recorded.
+    :ivar is_changed: its status may differ from the one that was reported.
+    """
+
+    def __init__(self, pod: Pod, record: PodRecord, host: Host) -> None:
+        self.pod = pod
+        self.record = record
+        self.host = host
+        self.now = record.at
+        self.events: list[PodEvent] = []
+        self.is_changed = False
+        self._machines: dict[str, Machine] = {}
+        self._opaque: set[str] = set()  # the containers that have no machine
+        self._specs: dict[str, tuple[str, int, Container]] = {}
+        for list_name in SPEC_FIELDS:
+            containers = cast("list[Container]", pod["spec"].get(list_name) or ())
+            for index, container in enumerate(containers):
+                self._specs[container["name"]] = list_name, index, container
+        for name in self._specs:
+            record.containers.setdefault(name, ContainerRecord(name))
+
+    # --- the parts of the pod
+
+    @property
+    def init_containers(self) -> list[Container]:
+        """The init containers in their order, sidecars among them."""
+        return cast("list[Container]", self.pod["spec"].get("initContainers") or [])
+
+    @property
+    def containers(self) -> list[Container]:
+        """The containers in their order."""
+        return self.pod["spec"]["containers"]
+
+    @property
+    def ephemeral_containers(self) -> list[Container]:
+        """The ephemeral containers in their order."""
+        return cast("list[Container]", self.pod["spec"].get("ephemeralContainers") or [])
+
+    @property
+    def sidecars(self) -> list[Container]:
+        """The init containers that run with the pod."""
+        return [each for each in self.init_containers if is_restartable_init_container(each)]
+
+    def spec_of(self, name: str) -> Container:
+        """Return the specification of a container."""
+        return self._specs[name][2]
+
+    def is_ephemeral(self, name: str) -> bool:
+        """Tell whether a container was added to the running pod."""
+        return self._specs[name][0] == "ephemeralContainers"
+
+    def is_init(self, name: str) -> bool:
+        """Tell whether a container is an init container that ends before the others start."""
+        list_name, _, container = self._specs[name]
+        return list_name == "initContainers" and not is_restartable_init_container(container)
+
+    def record_of(self, container: Container | str) -> ContainerRecord:
+        """Return the record of a container."""
+        name = container if isinstance(container, str) else container["name"]
+        return self.record.containers[name]
+
+    def running(self) -> Iterator[tuple[Container, ContainerRecord]]:
+        """Yield the containers of which a run is under way."""
+        for name, (_, _, container) in self._specs.items():
+            record = self.record.containers[name]
+            if record.is_running:
+                yield container, record
+
+    @property
+    def full_name(self) -> str:
+        """The pod as a kubelet names it: ``name_namespace(uid)``."""
+        return f"{name_of(self.pod)}_{namespace_of(self.pod)}({uid_of(self.pod)})"
+
+    @property
+    def address(self) -> str:
+        """The address of the pod, "" before it has one."""
+        return (self.pod.get("status") or {}).get("podIP") or ""
+
+    # --- what happens
+
+    def emit(self, event_type: str, reason: str, message: str, container: str = "") -> None:
+        """Note an event about the pod, or about a container of it."""
+        field_path = ""
+        if container:
+            list_name = self._specs[container][0]
+            field_path = f"{SPEC_FIELDS[list_name]}{{{container}}}"
+        self.events.append(PodEvent(event_type, reason, message, field_path))
+
+    def touch(self) -> None:
+        """Note that the status may have changed."""
+        self.is_changed = True
+
+    def after(self, seconds: float) -> datetime:
+        """Return the moment that comes so many seconds from now."""
+        return self.now + timedelta(seconds=seconds)
+
+    # --- machines
+
+    def machine(self, name: str) -> Machine | None:
+        """Return the machine of a container whose run is under way; None where nothing is known of
+        its program and nothing was started beside it."""
+        if name in self._machines or name in self._opaque:
+            return self._machines.get(name)
+        machine = self.host.restore(self.record, self.spec_of(name))
+        if machine is None:
+            self._opaque.add(name)
+        else:
+            self._machines[name] = machine
+        return machine
+
+    def machine_for_commands(self, name: str) -> Machine:
+        """Return the machine of a running container, in which commands can be started."""
+        machine = self.machine(name)
+        if machine is None:
+            machine = self.host.new_machine(self.record, self.spec_of(name), self.now)
+            self._machines[name] = machine
+            self._opaque.discard(name)
+        return machine
+
+    def set_machine(self, name: str, machine: Machine | None) -> None:
+        """Give a container the machine of a new run, or take it from one that has ended."""
+        self.record.containers[name].machine = None
+        self._machines.pop(name, None)
+        if machine is None:
+            self._opaque.add(name)
+        else:
+            self._opaque.discard(name)
+            self._machines[name] = machine
+
+    def machines(self) -> Mapping[str, Machine]:
+        """Return the machines of the containers that run, by their names."""
+        for container, _ in self.running():
+            self.machine(container["name"])
+        return self._machines
+
+    def store_machines(self) -> None:
+        """Put what the machines are now into the records."""
+        for name, machine in self._machines.items():
+            self.host.keep(self.record, self.spec_of(name), machine)

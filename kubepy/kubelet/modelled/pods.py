@@ -1,0 +1,106 @@
+"""The modelled pods of all nodes: their records, and one look at a pod."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from kubepy.api.meta import annotations_of, is_being_deleted, uid_of
+from kubepy.api.objects.outcomes import TERMINATION
+from kubepy.kubelet.modelled.adoption import record_of_status
+from kubepy.kubelet.modelled.choice import is_modelled
+from kubepy.kubelet.modelled.host import NodeAgent, PodHost
+from kubepy.kubelet.modelled.life import PodEvent
+from kubepy.kubelet.modelled.records import RECORD, PodRecord, load_record
+from kubepy.kubelet.modelled.worker import Foreseen, PodWorker
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import Node, Pod
+
+
+class Look(NamedTuple):
+    """What a look at a pod has shown.
+
+    :ivar record: the pod as it is now.
+    :ivar events: those that have happened since the last look.
+    :ivar is_changed: the status may be another one.
+    :ivar is_removed: the pod has ended and is being deleted: it can go.
+    :ivar next: when something happens next by itself.
+    """
+
+    record: PodRecord
+    events: list[PodEvent]
+    is_changed: bool
+    is_removed: bool
+    next: Foreseen | None
+
+
+class ModelledPods:
+    """Looks at pods, and keeps their records among the small values of the cluster.
+
+    :param value: returns a small value by its name.
+    :param set_values: sets some; None removes one.
+    """
+
+    def __init__(
+        self,
+        agent: NodeAgent,
+        value: Callable[[str], str | None],
+        set_values: Callable[[Mapping[str, str | None]], object],
+        defaults: Mapping[str, str],
+    ) -> None:
+        self.agent = agent
+        self.opened: set[str] = set()  # uids of pods that only run, and were looked into
+        self._value = value
+        self._set_values = set_values
+        self._defaults = defaults
+
+    def lives(self, pod: Pod, node: Node) -> bool:
+        """Tell whether a pod on its node is modelled."""
+        if is_modelled(pod, node, self.agent.behaviours, self._defaults):
+            return True
+        return uid_of(pod) in self.opened
+
+    def record(self, pod: Pod, now: datetime) -> PodRecord:
+        """Return the record of a pod; one that has none yet is made from the status."""
+        record = load_record(self._value(f"{RECORD}{uid_of(pod)}"))
+        if record is not None:
+            return record
+        return record_of_status(pod, now)
+
+    def look(self, pod: Pod, node: Node, now: datetime) -> Look:
+        """Let a pod live on up to now, and keep its record."""
+        record = self.record(pod, now)
+        worker = PodWorker(pod, record, PodHost(self.agent, pod, node))
+        worker.advance(max(now, record.at))
+        is_stuck = annotations_of(pod).get(TERMINATION) == "stuck"
+        is_removed = is_being_deleted(pod) and record.is_over and not is_stuck
+        self.keep(pod, record)
+        return Look(
+            record,
+            worker.life.events,
+            worker.life.is_changed,
+            is_removed,
+            worker.foresee(),
+        )
+
+    def keep(self, pod: Pod, record: PodRecord) -> None:
+        """Keep the record of a pod."""
+        name = f"{RECORD}{uid_of(pod)}"
+        text = record.dump()
+        if text != self._value(name):
+            self._set_values({name: text})
+
+    def forget(self, pod: Pod) -> None:
+        """Remove what is known of a pod that is gone."""
+        uid = uid_of(pod)
+        self.opened.discard(uid)
+        name = f"{RECORD}{uid}"
+        record = load_record(self._value(name))
+        if record is None:
+            return
+        for container in record.containers.values():
+            for run in (container.runs, container.runs - 1):
+                self.agent.logs.remove(uid, container.name, run)
+        self._set_values({name: None})

@@ -1,0 +1,50 @@
+"""The program that a container runs: its command, or what its image is known to run. Pure
+functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from kubepy.shell.words import is_known_program
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import Container
+    from kubepy.kubelet.behaviours import Behaviour
+
+
+class Program(NamedTuple):
+    """What a container runs.
+
+    :ivar command: the command line; empty for an image of which nothing is known.
+    :ivar is_opaque: nothing can be said of what the program does: it runs until it is stopped.
+    :ivar unknown: the image or program of which nothing is known, "" for none.
+    """
+
+    command: tuple[str, ...]
+    is_opaque: bool
+    unknown: str = ""
+
+
+def program_of(container: Container, behaviour: Behaviour) -> Program:
+    """Return the program of a container: ``command`` takes the place of the image's entrypoint,
+    ``args`` that of its command."""
+    command = tuple(container.get("command") or ())
+    arguments = tuple(container.get("args") or ())
+    if command:
+        return _program((*command, *arguments), behaviour)
+    if behaviour.entrypoint or behaviour.command:
+        entrypoint = behaviour.entrypoint or ()
+        return _program((*entrypoint, *(arguments or behaviour.command or ())), behaviour)
+    if arguments and is_known_program(arguments[0]):
+        return _program(arguments, behaviour)
+    if behaviour.is_known:
+        return Program(arguments, is_opaque=True)
+    return Program(arguments, is_opaque=True, unknown=container["image"])
+
+
+def _program(words: tuple[str, ...], behaviour: Behaviour) -> Program:
+    if is_known_program(words[0]):
+        return Program(words, is_opaque=False)
+    if behaviour.is_known:
+        return Program(words, is_opaque=True)
+    return Program(words, is_opaque=True, unknown=words[0])

@@ -1,0 +1,282 @@
+"""Stopping containers: the preStop hook, TERM, the grace period, KILL; and the hook postStart.
+
+Upstream: ``killContainer`` in ``pkg/kubelet/kuberuntime``, ``pkg/kubelet/lifecycle/handlers.go``.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from kubepy.api.objects.pods import is_restartable_init_container
+from kubepy.kubelet.modelled.life import NORMAL, WARNING, PodLife
+from kubepy.kubelet.modelled.probing import network_problem, port_number
+from kubepy.kubelet.modelled.records import ContainerRecord, Ending, Hook, Stopping
+from kubepy.shell.surroundings import HttpRequest, NetworkError
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import Container, LifecycleHandler
+
+TERM, KILL = 15, 9
+SIGNALLED = 128  # the exit code of a process that a signal has ended: this and the signal's number
+SHORTEST_GRACE = 2  # seconds that a container gets at least after a hook that took its time
+DEFAULT_GRACE = 30
+LONGEST_MESSAGE = 4096  # bytes of a termination message
+COMPLETED, ERROR, OOM_KILLED = "Completed", "Error", "OOMKilled"
+
+
+def grace_period(life: PodLife) -> int:
+    """Return the seconds that containers of the pod get to end."""
+    metadata = life.pod["metadata"]
+    if metadata.get("deletionGracePeriodSeconds") is not None:
+        return metadata["deletionGracePeriodSeconds"]
+    seconds = life.pod["spec"].get("terminationGracePeriodSeconds")
+    if seconds is None:
+        return DEFAULT_GRACE
+    return seconds
+
+
+def stop_container(
+    life: PodLife, container: Container, message: str, grace: int | None = None
+) -> None:
+    """Begin to stop a container that runs.
+
+    :param grace: the seconds until KILL; None: the pod's grace period.
+    """
+    record = life.record_of(container)
+    seconds = grace_period(life) if grace is None else grace
+    if record.stopping is not None:
+        record.stopping.deadline = min(record.stopping.deadline, life.after(seconds))
+        return
+    name = container["name"]
+    life.emit(NORMAL, "Killing", message, name)
+    record.stopping = Stopping(asked=life.now, deadline=life.after(seconds))
+    handler = (container.get("lifecycle") or {}).get("preStop")
+    if handler and seconds > 0:
+        hook = begin_hook(life, container, handler)
+        if isinstance(hook, Hook):
+            record.stopping.hook = hook
+        elif hook:
+            life.emit(WARNING, "FailedPreStopHook", "PreStopHook failed", name)
+    life.touch()
+
+
+def go_on_stopping(life: PodLife, container: Container, record: ContainerRecord) -> bool:
+    """Take the next step of a container that is being stopped, if it is due. Return whether there
+    was one."""
+    stopping = record.stopping
+    if stopping is None:
+        return False
+    if stopping.hook is not None:
+        problem = hook_problem(life, container, stopping.hook)
+        if problem is None and life.now < stopping.deadline:
+            return False
+        if problem:
+            life.emit(WARNING, "FailedPreStopHook", "PreStopHook failed", container["name"])
+        stopping.hook = None
+        earliest = life.after(SHORTEST_GRACE)
+        stopping.deadline = max(stopping.deadline, earliest)
+        return True
+    if not stopping.is_signalled:
+        if _waits_for_turn(life, container) and life.now < stopping.deadline:
+            return False
+        stopping.is_signalled = True
+        _signal(life, container, record, stopping)
+        return True
+    if stopping.stops is not None and life.now >= stopping.stops:
+        code = 0 if record.exit_code is None else record.exit_code
+        end_run(life, container, code, stopping.stops)
+        return True
+    if life.now >= stopping.deadline:
+        end_run(life, container, SIGNALLED + KILL, stopping.deadline)
+        return True
+    return False
+
+
+def _waits_for_turn(life: PodLife, container: Container) -> bool:
+    """Tell whether a sidecar waits until the containers have ended, and the sidecars after it
+    (``terminationOrdering``)."""
+    if not life.record.end and not life.pod["metadata"].get("deletionTimestamp"):
+        return False
+    if not is_restartable_init_container(container):
+        return False
+    names = [each["name"] for each in life.sidecars]
+    if container["name"] not in names:
+        return False
+    later = names[names.index(container["name"]) + 1 :]
+    main = [each["name"] for each in life.containers]
+    return any(life.record_of(name).is_running for name in (*main, *later))
+
+
+def _signal(
+    life: PodLife, container: Container, record: ContainerRecord, stopping: Stopping
+) -> None:
+    """Send TERM to the main process."""
+    behaviour = life.host.behaviour(container)
+    machine = life.machine(container["name"])
+    if behaviour.stops_after is not None:
+        low, high = behaviour.stops_after
+        seconds = life.host.draw("kubepy.dev/stops-after", low, high)
+        stopping.stops = min(life.after(seconds), stopping.deadline)
+    elif machine is None or not machine.has_main:
+        stopping.stops = life.now
+    else:
+        machine.signal(1, TERM)
+        machine.run(life.now)
+
+
+def next_of_stopping(life: PodLife, container: Container, record: ContainerRecord) -> datetime | None:
+    """Return when something happens next to a container that is being stopped, beside what its
+    processes do."""
+    stopping = record.stopping
+    if stopping is None:
+        return None
+    moments = [stopping.deadline]
+    if stopping.hook is not None and stopping.hook.due is not None:
+        moments.append(stopping.hook.due)
+    if stopping.stops is not None:
+        moments.append(stopping.stops)
+    return min(moments)
+
+
+# --- the end of a run
+
+
+def end_run(
+    life: PodLife, container: Container, code: int, finished: datetime, reason: str = ""
+) -> None:
+    """End the run of a container: what it said about itself stays, its processes and files go."""
+    record = life.record_of(container)
+    name = container["name"]
+    machine = life.machine(name)
+    if not reason:
+        reason = COMPLETED if code == 0 else ERROR
+    message = ""
+    if machine is not None:
+        collect_output(life, container)
+        message = _termination_message(life, container, record, code)
+        record.unknowns = list(machine.unknowns)
+        life.host.release(life.record, container, machine)
+    record.ending = Ending(
+        exit_code=code,
+        reason=reason,
+        finished=finished,
+        started=record.started,
+        message=message,
+        run=record.runs,
+    )
+    record.started = None
+    record.has_started = False
+    record.is_ready = False
+    record.stopping = None
+    record.hook = None
+    record.ends = None
+    record.exit_code = None
+    record.end_reason = ""
+    record.gets_ready = None
+    record.reason = ""
+    record.message = ""
+    record.due = None
+    life.set_machine(name, None)
+    life.touch()
+
+
+def collect_output(life: PodLife, container: Container) -> None:
+    """Put what the main process has printed into the log of its run."""
+    machine = life.machine(container["name"])
+    if machine is None or not machine.has_main:
+        return
+    output = [(part.time, part.stream, part.data) for part in machine.take_output(1)]
+    if output:
+        life.host.log(container, life.record_of(container).runs, output)
+
+
+def _termination_message(
+    life: PodLife, container: Container, record: ContainerRecord, code: int
+) -> str:
+    """Return what a container has written about its end (``getTerminationMessage``)."""
+    machine = life.machine(container["name"])
+    path = container.get("terminationMessagePath") or "/dev/termination-log"
+    text = ""
+    if machine is not None and machine.files.is_file(path):
+        data = machine.files.read(path)
+        text = data[-LONGEST_MESSAGE:].decode("utf-8", "replace")
+    policy = container.get("terminationMessagePolicy")
+    if not text and code != 0 and policy == "FallbackToLogsOnError":
+        text = life.host.last_lines(container, record.runs)
+    return text
+
+
+# --- hooks
+
+
+def begin_hook(life: PodLife, container: Container, handler: LifecycleHandler) -> Hook | str:
+    """Begin a hook. Return it while it is under way, else the problem that it ended with, "" for
+    none."""
+    if handler.get("sleep"):
+        return Hook(due=life.after(handler["sleep"].get("seconds") or 0))
+    if handler.get("httpGet"):
+        return _call(life, container, handler)
+    if handler.get("exec"):
+        machine = life.machine_for_commands(container["name"])
+        command = handler["exec"].get("command") or []
+        hook = Hook(pid=machine.start(command, unknown_ends=0.0))
+        machine.run(life.now)
+        problem = hook_problem(life, container, hook)
+        return hook if problem is None else problem
+    return ""
+
+
+def hook_problem(life: PodLife, container: Container, hook: Hook) -> str | None:
+    """Return the problem that a hook has ended with, "" for none; None: it is under way."""
+    if hook.pid is None:
+        if hook.due is not None and hook.due > life.now:
+            return None
+        return ""
+    machine = life.machine(container["name"])
+    if machine is None:
+        return ""
+    end = machine.exit_of(hook.pid)
+    if end is None:
+        return None
+    machine.take_output(hook.pid)
+    machine.forget(hook.pid)
+    if end.code == 0:
+        return ""
+    return f"command exited with {end.code}"
+
+
+def _call(life: PodLife, container: Container, handler: LifecycleHandler) -> str:
+    """Call the URL of a hook. Any answer is well."""
+    action = handler["httpGet"]
+    port = port_number(container, action["port"])
+    if port is None:
+        return f"couldn't find port: {action['port']}"
+    host = action.get("host") or life.address
+    path = action.get("path") or "/"
+    url = f"http://{host}:{port}/{path.lstrip('/')}"
+    try:
+        life.host.http(HttpRequest("GET", url), host, life.now)
+    except NetworkError as error:
+        return network_problem(error, host, port)
+    return ""
+
+
+def hook_ends(hook: Hook | None) -> datetime | None:
+    """Return when a hook ends by itself that is no process."""
+    if hook is None:
+        return None
+    return hook.due
+
+
+def liveness_grace(life: PodLife, container: Container, probe_field: str) -> int:
+    """Return the grace period of a container that a failed probe stops
+    (``setTerminationGracePeriod``)."""
+    probe = container.get(probe_field) or {}
+    if isinstance(probe, dict):
+        seconds = probe.get("terminationGracePeriodSeconds")
+        if isinstance(seconds, int):
+            return seconds
+    return grace_period(life)
+
+

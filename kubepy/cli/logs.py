@@ -29,6 +29,7 @@ from kubepy.cli.runtime.command import command, ticking
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, duration_flag, int_flag, string_flag
 from kubepy.cli.runtime.options import Options
+from kubepy.kubelet import inside
 from kubepy.kubelet.logs import ContainerLog, LogOptions, goes_on, read_log, validate_log_options
 from kubepy.quoting import quote
 
@@ -351,7 +352,9 @@ def _reader(factory: Factory, request: LogRequest) -> Callable[[], ContainerLog 
 
     def read() -> ContainerLog | None:
         present = client.get("pods", name_of(pod), namespace=namespace_of(pod))
-        return read_log(cast(Any, present), request.options, find_node, client.clock.now())
+        shown = cast(Any, present)
+        reader = inside.log_reader(client, shown)
+        return read_log(shown, request.options, find_node, client.clock.now(), reader)
 
     return read
 

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from kubepy.api import errors
-from kubepy.api.clock import parse_time
+from kubepy.api.clock import EPOCH, parse_time
 from kubepy.api.meta import Object, annotations_of, name_of, namespace_of, uid_of
 from kubepy.api.objects.nodes import is_down
 from kubepy.kubelet.nodes import internal_ip
@@ -46,6 +46,14 @@ class LogOptions(NamedTuple):
     tail_lines: int | None = None
     limit_bytes: int | None = None
     stream: str | None = None
+
+
+class LogLine(NamedTuple):
+    """A line that a container has printed, without its end; ``is_whole``: it has one."""
+
+    time: datetime
+    text: str
+    is_whole: bool = True
 
 
 class ContainerLog(NamedTuple):
@@ -109,11 +117,17 @@ def choose_container(pod: Pod, name: str) -> str:
 
 
 def read_log(
-    pod: Pod, options: LogOptions, find_node: Callable[[str], Node | None], now: datetime
+    pod: Pod,
+    options: LogOptions,
+    find_node: Callable[[str], Node | None],
+    now: datetime,
+    printed: Callable[[str, int], list[LogLine] | None] | None = None,
 ) -> ContainerLog | None:
     """Return the log of a container; None for a pod without a node.
 
     :param find_node: returns a node by its name, or None.
+    :param printed: returns what a run of a container has printed, None where only the annotations
+        of the pod tell it (``kubepy.kubelet.inside.log_reader``).
 
     Raises NotFound for a node that is not there, BadRequest for a container that there is not, or
     has no log, Status where the node's kubelet is down.
@@ -136,8 +150,16 @@ def read_log(
     state = _state_with_log(pod, container, options.previous)
     ran = state.get("running") or state.get("terminated") or {}
     started = ran.get("startedAt") or (pod.get("status") or {}).get("startTime") or ""
-    data = _chosen(lines_of(pod, container), options, started, now)
     status: ContainerStatus = _status_of(pod, container) or {}
+    run = status.get("restartCount", 0) + 1
+    is_waiting = "waiting" in (status.get("state") or {})
+    if options.previous and not is_waiting:
+        run -= 1
+    lines = None if printed is None else printed(container, run)
+    if lines is None:
+        moment = parse_time(started) if started else EPOCH
+        lines = [LogLine(moment, line) for line in lines_of(pod, container)]
+    data = _chosen(lines, options, now)
     return ContainerLog(
         data, f"{uid_of(pod)}/{status.get('restartCount', 0)}", is_open=bool(state.get("running"))
     )
@@ -203,20 +225,27 @@ def lines_of(pod: Pod, container: str) -> list[str]:
     return [line.removesuffix("\n") for line in lines]
 
 
-def _chosen(lines: list[str], options: LogOptions, started: str, now: datetime) -> bytes:
-    """Return the chosen part of what a container has printed at its start."""
+def _chosen(lines: list[LogLine], options: LogOptions, now: datetime) -> bytes:
+    """Return the chosen part of what a container has printed."""
     if options.tail_lines is not None:
         lines = lines[max(len(lines) - options.tail_lines, 0) :]
     since = options.since_time
     if options.since_seconds is not None:
         since = now - timedelta(seconds=options.since_seconds)
-    if since is not None and started and parse_time(started) < since:
-        lines = []
-    moment = f"{started.removesuffix('Z')}.000000000Z " if options.timestamps else ""
-    data = "".join(f"{moment}{line}\n" for line in lines).encode()
+    if since is not None:
+        lines = [line for line in lines if line.time >= since]
+    data = b"".join(_shown(line, options) for line in lines)
     if options.limit_bytes is None:
         return data
     return data[: options.limit_bytes]
+
+
+def _shown(line: LogLine, options: LogOptions) -> bytes:
+    moment = ""
+    if options.timestamps:
+        moment = f"{line.time:%Y-%m-%dT%H:%M:%S}.{line.time.microsecond:06}000Z "
+    end = "\n" if line.is_whole else ""
+    return f"{moment}{line.text}{end}".encode("utf-8", "surrogateescape")
 
 
 def goes_on(log: ContainerLog, read: Callable[[], ContainerLog | None]) -> bool:

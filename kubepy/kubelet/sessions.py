@@ -200,7 +200,11 @@ def attach_to(client: Client, pod: Pod, container: str, *, replays: bool = False
     with inside.open_container(client, pod, run.container):
         pass
     log = read_log(
-        pod, LogOptions(run.container), lambda name: find_node(client, name), client.clock.now()
+        pod,
+        LogOptions(run.container),
+        lambda name: find_node(client, name),
+        client.clock.now(),
+        inside.log_reader(client, pod),
     )
     printed = 0 if log is None or replays else len(log.data)
     return AttachSession(run, printed)
@@ -236,7 +240,13 @@ class AttachSession:
         is_previous = status.get("restartCount", 0) != self._run.restarts
         options = LogOptions(self._run.container, previous=is_previous)
         try:
-            log = read_log(pod, options, lambda name: find_node(client, name), client.clock.now())
+            log = read_log(
+                pod,
+                options,
+                lambda name: find_node(client, name),
+                client.clock.now(),
+                inside.log_reader(client, pod),
+            )
         except errors.BadRequest:  # the log of that run is gone
             return ()
         if log is None or len(log.data) <= self._printed:

@@ -155,6 +155,7 @@ def _read_log(cluster: LocalCluster, info: RequestInfo, options: LogOptions) -> 
         options,
         lambda name: cast("Node | None", _find(cluster, NODES, name)),
         cluster.clock.now(),
+        inside.log_reader(client, pod),
     )
 
 

@@ -582,8 +582,8 @@ def trap(interpreter: Interpreter, args: list[str]) -> int:
     shell = interpreter.process.shell
     args = [arg for arg in args if arg != "--"]
     if not args or args == ["-p"]:
-        for name, action in shell.traps.items():
-            _out(interpreter, f"trap -- '{action}' {name}\n")
+        for name, command_text in shell.traps.items():
+            _out(interpreter, f"trap -- '{command_text}' {name}\n")
         return 0
     if args[0] == "-l":
         return 0

@@ -148,9 +148,7 @@ def paths(pattern: str, cwd: str, files: FileSystem) -> list[str]:
     return [prefix + suffix for prefix in prefixes]
 
 
-def _entries(
-    prefix: str, part: str, cwd: str, files: FileSystem, *, is_last: bool
-) -> list[str]:
+def _entries(prefix: str, part: str, cwd: str, files: FileSystem, *, is_last: bool) -> list[str]:
     folder = prefix if prefix.startswith("/") else f"{cwd.rstrip('/')}/{prefix}"
     if not has_pattern(part):
         name = unquoted(part)
@@ -166,6 +164,4 @@ def _entries(
         names = []
     if is_last:
         return [prefix + name for name in names]
-    return [
-        f"{prefix}{name}/" for name in names if files.is_dir(f"{folder.rstrip('/')}/{name}")
-    ]
+    return [f"{prefix}{name}/" for name in names if files.is_dir(f"{folder.rstrip('/')}/{name}")]

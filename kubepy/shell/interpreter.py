@@ -29,7 +29,6 @@ from kubepy.shell.processes import (
 )
 from kubepy.shell.syntax import Assignment, Node, Redirect, Word
 
-
 if TYPE_CHECKING:
     from kubepy.shell.files import FileSystem
     from kubepy.shell.machine import Machine

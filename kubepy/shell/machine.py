@@ -15,14 +15,13 @@ from typing import Any, NamedTuple
 
 from kubepy.api.clock import format_micro_time, parse_time
 from kubepy.lazy import blake2b
+from kubepy.shell.builtins import SIGNAL_NAMES
 from kubepy.shell.files import FileError, FileSystem
 from kubepy.shell.interpreter import Interpreter
 from kubepy.shell.parser import parse
 from kubepy.shell.processes import (
-
     IGNORED,
     KILL,
-
     PIPE,
     PIPE_BEGIN,
     PIPE_END,
@@ -36,7 +35,6 @@ from kubepy.shell.processes import (
     Shell,
 )
 from kubepy.shell.programs import Programs, StartError
-from kubepy.shell.builtins import SIGNAL_NAMES
 from kubepy.shell.surroundings import Isolated, Surroundings
 from kubepy.shell.syntax import Node, Script
 
@@ -157,7 +155,9 @@ class Machine:
             1: self.open(Handle(SINK, session=pid, stream="stdout")),
             2: self.open(Handle(SINK, session=pid, stream="stdout" if tty else "stderr")),
         }
-        process.frames.append(["program", -1, -1, 0, {"argv": list(argv), "env": {}, "replaces": True}])
+        process.frames.append(
+            ["program", -1, -1, 0, {"argv": list(argv), "env": {}, "replaces": True}]
+        )
         self.processes[pid] = process
         self._outputs[pid] = []
         return pid
@@ -209,6 +209,18 @@ class Machine:
         outputs = self._outputs.get(pid, [])
         self._outputs[pid] = []
         return outputs
+
+    def waits_for_input(self, pid: int) -> bool:
+        """Tell whether a process, or one that it has started, reads an input that is open."""
+        for process in self.processes.values():
+            block = process.block
+            if process.session != pid or not process.is_alive or block is None:
+                continue
+            handle = self.handles.get(block.handle)
+            if block.kind in ("read", "end") and handle is not None and handle.kind == PIPE_END:
+                if self.pipes[handle.pipe].is_fed:
+                    return True
+        return False
 
     def is_steady(self, pid: int) -> bool:
         """Tell whether a process that has ended would do the same again while no file changes."""
@@ -380,7 +392,13 @@ class Machine:
             self._bury()
         pid = self._new_pid()
         child = Process(
-            pid, parent.pid, parent.session, list(parent.argv), parent.cwd, parent.shell.copy(), self.now
+            pid,
+            parent.pid,
+            parent.session,
+            list(parent.argv),
+            parent.cwd,
+            parent.shell.copy(),
+            self.now,
         )
         child.handles = dict(parent.handles)
         child.unknown_ends = parent.unknown_ends
@@ -415,7 +433,7 @@ class Machine:
         """Return a number from 0 to 1: a function of the container and of how many were drawn."""
         self._draws += 1
         seed = f"{self.hostname}/{format_micro_time(self.now)}/{self._draws}".encode()
-        digest = blake2b(seed, digest_size=6).digest()
+        digest = blake2b(seed, 6)
         return int.from_bytes(digest, "big") / (1 << 48)
 
     # --- scripts
@@ -653,5 +671,3 @@ class Machine:
         machine._last_pid, machine._last_handle, machine._last_pipe, machine._draws = value["last"]
         machine._pause = timedelta(seconds=value["pause"])
         return machine
-
-

@@ -29,13 +29,22 @@ SPECIAL_PARAMETERS = "@*#?-$!"
 BLANKS = " \t"
 WORD_ENDS = " \t\n;&|<>()"
 RESERVED = frozenset(
-    "if then elif else fi while until do done for case esac in function { } ! [[ select time".split()
+    ["if", "then", "elif", "else", "fi", "while", "until", "do", "done", "for", "case", "esac", "in", "function", "{", "}", "!", "[[", "select", "time"]
 )
 CLOSING = frozenset({"then", "elif", "else", "fi", "do", "done", "esac", "}"})
 OPERATORS = (":-", ":=", ":?", ":+", "##", "%%", "//", "^^", ",,")
 PLAIN_OPERATORS = "-=?+#%/^,:"
 DOUBLE_QUOTE_ESCAPES = '$`"\\\n'
-ANSI_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b"}
+ANSI_ESCAPES = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "v": "\v",
+    "e": "\x1b",
+}
 
 
 class ShellSyntaxError(Exception):
@@ -264,7 +273,7 @@ class _Parser:
                 return self.parse_function_keyword()
             case "select" | "time":
                 raise UnknownConstruct
-        if word in CLOSING or word == "in" and False:
+        if word in CLOSING:
             raise self.unexpected()
         match_name = NAME.match(self.text, self.position)
         if match_name and re.compile(r"[ \t]*\([ \t]*\)").match(self.text, match_name.end()):
@@ -820,11 +829,7 @@ def _joined(parts: list[Part]) -> Word:
     joined: list[Part] = []
     for part in parts:
         last = joined[-1] if joined else None
-        if (
-            isinstance(part, Text)
-            and isinstance(last, Text)
-            and part.is_quoted == last.is_quoted
-        ):
+        if isinstance(part, Text) and isinstance(last, Text) and part.is_quoted == last.is_quoted:
             joined[-1] = Text(last.text + part.text, part.is_quoted)
         else:
             joined.append(part)

@@ -46,7 +46,7 @@ class ProgramCall(Invocation):
     interpreter: Interpreter
 
     @property
-    def stdin(self) -> bytes:  # type: ignore[override]
+    def stdin(self) -> bytes:
         """All of standard input. Raises NeedsInput."""
         return self.interpreter.machine.programs.all_input(self.interpreter.process)
 

@@ -50,7 +50,9 @@ def cat(interpreter: Interpreter, frame: Frame, args: list[str]) -> int | None:
     """Copy a pipe."""
     if any(arg not in ("-", "-u") for arg in args):
         raise NotAStream
-    return _copied(interpreter, lambda data: interpreter.machine.write(interpreter.process, 1, data))
+    return _copied(
+        interpreter, lambda data: interpreter.machine.write(interpreter.process, 1, data)
+    )
 
 
 def tee(interpreter: Interpreter, frame: Frame, args: list[str]) -> int | None:
@@ -114,7 +116,9 @@ def _line_count(args: list[str]) -> int:
 def tail(interpreter: Interpreter, frame: Frame, args: list[str]) -> int | None:
     """Follow a file: what is appended is printed."""
     is_following = any(arg in ("-f", "-F", "--follow", "--retry", "-fn", "-Fn") for arg in args)
-    if not is_following and not any(re.fullmatch(r"-\d*[fF]|-[fF]\d*|-n\d+[fF]", arg) for arg in args):
+    if not is_following and not any(
+        re.fullmatch(r"-\d*[fF]|-[fF]\d*|-n\d+[fF]", arg) for arg in args
+    ):
         raise NotAStream
     machine = interpreter.machine
     process = interpreter.process

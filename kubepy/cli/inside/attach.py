@@ -22,6 +22,7 @@ from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, duration_flag, string_flag
 from kubepy.cli.runtime.options import NOTHING, Options
+from kubepy.kubelet import inside
 from kubepy.kubelet.inside import NoContainers
 from kubepy.kubelet.logs import LogOptions, read_log
 from kubepy.kubelet.sessions import attach_to, find_node
@@ -172,6 +173,7 @@ def print_log(factory: Factory, pod: Object, attachment: Attachment) -> None:
         LogOptions(container["name"]),
         lambda name: find_node(client, name),
         client.clock.now(),
+        inside.log_reader(client, cast("Pod", present)),
     )
     if log is not None:
         ByteWriter(factory.stdout).write(log.data)

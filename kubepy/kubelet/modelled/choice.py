@@ -24,12 +24,11 @@ LIFE_FIELDS = (
     "memory",
     "log",
 )
-RULE = "kubelet.rules"  # what the source of a field begins with that a rule has set
+# What the sources of fields begin with that the simple kubelet acts on as well.
+SIMPLE_SOURCES = ("annotation ", "kubepy.yaml: ")
 
 
-def is_modelled(
-    pod: Pod, node: Node, behaviours: Behaviours, defaults: Mapping[str, str]
-) -> bool:
+def is_modelled(pod: Pod, node: Node, behaviours: Behaviours, defaults: Mapping[str, str]) -> bool:
     """Tell whether a pod does more than run: it has a command, a probe, a hook or an init
     container, or a rule speaks of its life.
 
@@ -40,7 +39,7 @@ def is_modelled(
     if annotations_of(node).get(POD_OUTCOME):
         return False
     spec = pod["spec"]
-    if spec.get("initContainers"):
+    if spec.get("initContainers") or spec.get("ephemeralContainers"):
         return True
     return any(
         _does_more_than_run(container, behaviours.of(pod, container, node))
@@ -52,8 +51,8 @@ def _does_more_than_run(container: Container, behaviour: Behaviour) -> bool:
     values = cast("dict[str, object]", container)
     if container.get("lifecycle") or any(values.get(name) for name in PROBES):
         return True
-    if behaviour.outcome and behaviour.sources.get("outcome", "").startswith(RULE):
-        return False
-    if any(behaviour.sources.get(name, "").startswith(RULE) for name in LIFE_FIELDS):
-        return True
+    for name in LIFE_FIELDS:
+        source = behaviour.sources.get(name)
+        if source is not None and not source.startswith(SIMPLE_SOURCES):
+            return True
     return not program_of(container, behaviour).is_opaque

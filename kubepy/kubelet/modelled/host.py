@@ -5,30 +5,47 @@ A :class:`NodeAgent` serves all pods; a :class:`PodHost` one pod, for one look a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from kubepy.api.meta import controller_of, name_of, namespace_of, uid_of
-from kubepy.api.values.quantity import parse_quantity
-from kubepy.kubelet import environment, volumes
+from kubepy.api.values.quantity import Quantity
 from kubepy.kubelet.behaviours import Behaviour, Behaviours
+from kubepy.kubelet.environment import (
+    ContainerConfigError,
+    command_of,
+    environment,
+    hostname_in_container,
+    process_environment,
+    user_of,
+)
 from kubepy.kubelet.modelled.life import Process
 from kubepy.kubelet.modelled.logs import LogStore, last_lines
-from kubepy.kubelet.modelled.programs import Program, program_of
+from kubepy.kubelet.modelled.programs import program_of
 from kubepy.kubelet.modelled.records import PodRecord
-from kubepy.kubelet.network import ClusterView, Network
-from kubepy.kubelet.obstacles import obstacles_of
-from kubepy.kubelet.outcomes import StartObstacles
-from kubepy.shell.files import FileSystem, Tree
+from kubepy.kubelet.modelled.statuses import reported_status
+from kubepy.kubelet.mounts import ContainerFiles, file_reader
+from kubepy.kubelet.network import Network, service_environment
+from kubepy.kubelet.obstacles import CONFIG_ERROR, obstacles_of
+from kubepy.kubelet.outcomes import StartObstacles, Waiting
+from kubepy.kubelet.payloads import MountError, VolumeSources, is_projection
+from kubepy.kubelet.volumes import empty_tree, refresh, volume_tree
+from kubepy.shell.files import Tree
 from kubepy.shell.machine import Machine
 
 if TYPE_CHECKING:
+    from kubepy.api.meta import AnyObject
     from kubepy.api.objects.references import Find
     from kubepy.api.typed import Container, Node, Pod
+    from kubepy.kubelet.modelled.claims import ClaimFiles
+    from kubepy.kubelet.network import ClusterView
+    from kubepy.shell.files import FileSystem
     from kubepy.shell.surroundings import HttpAnswer, HttpRequest
 
 KEPT_LOGS = 2  # of a container: the present run's and the one's before
+DNS_SERVICE = "kube-dns"
 
 
 class NodeAgent(NamedTuple):
@@ -47,7 +64,7 @@ class NodeAgent(NamedTuple):
     network: Network
     logs: LogStore
     images: dict[str, set[str]]
-    claims: volumes.ClaimFiles
+    claims: ClaimFiles
 
 
 class PodHost:
@@ -65,6 +82,7 @@ class PodHost:
         self._is_rehearsal = is_rehearsal
         self._trees: dict[str, Tree] = {}
         self._versions: dict[str, int] = {}
+        self._logs: dict[tuple[str, int], list[tuple[datetime, str, bytes]]] = {}
 
     def rehearsing(self) -> PodHost:
         """Return a host for a look ahead."""
@@ -82,7 +100,22 @@ class PodHost:
 
     def obstacles(self, container: Container) -> StartObstacles:
         """Return what keeps volumes from being mounted and the container from being created."""
-        return obstacles_of(self._pod, self._agent.find, init_fails=False, pull_fails=False)
+        obstacles = obstacles_of(self._pod, self._agent.find, init_fails=False, pull_fails=False)
+        name = container["name"]
+        if obstacles.mounts or obstacles.of(name) is not None:
+            return obstacles
+        problem = ""
+        try:
+            variables = self._variables(container)
+            self._container_files(container, variables).new({}, self._agent.view.now)
+        except ContainerConfigError as error:
+            problem = str(error)
+        except MountError:
+            return obstacles
+        if not problem:
+            return obstacles
+        held = (*obstacles.containers, (name, Waiting(CONFIG_ERROR, problem)))
+        return StartObstacles(containers=held)
 
     def takes_image(self, container: Container) -> bool:
         """Tell whether the node has the image, and note that it has it from now on."""
@@ -98,7 +131,7 @@ class PodHost:
         text = limits.get("memory")
         if text is None:
             return None
-        return int(parse_quantity(text))
+        return Quantity.parse(text).value()
 
     def ends_by_itself(self) -> bool:
         """Tell whether programs of which nothing is known end after a moment: those of Jobs."""
@@ -109,37 +142,70 @@ class PodHost:
     def start(self, record: PodRecord, container: Container, now: datetime) -> Process:
         """Start the main process of a container. Raises StartError."""
         behaviour = self.behaviour(container)
-        program = program_of(container, behaviour)
+        variables = self._variables(container)
+        command, arguments = command_of(container, variables)
+        expanded: Container = {**container, "command": command, "args": arguments}
+        program = program_of(expanded, behaviour)
         if program.is_opaque:
             return Process(None)
         machine = self.new_machine(record, container, now)
-        arguments = environment.expanded(program.command, machine.env)
-        is_interactive = bool(container.get("stdin"))
         machine.start(
-            arguments, stdin=None if is_interactive else b"", tty=bool(container.get("tty"))
+            program.command,
+            stdin=None if container.get("stdin") else b"",
+            tty=bool(container.get("tty")),
+            is_main=True,
         )
         machine.run(now)
         return Process(machine)
 
     def new_machine(self, record: PodRecord, container: Container, now: datetime) -> Machine:
+        """Return a machine in which nothing runs."""
         behaviour = self.behaviour(container)
-        root = volumes.new_root(self._pod, container, self._node, behaviour.files)
-        variables = {**behaviour.env, **self._environment(container)}
+        variables = self._variables(container)
+        self._load_trees(record, now)
+        files = self._container_files(container, variables).new(
+            behaviour.files, now, self._dns_address()
+        )
         return Machine(
-            FileSystem(root, self._mounts(record, container, now)),
-            variables,
+            files,
+            process_environment(self._pod, container, variables, behaviour.env),
             cwd=container.get("workingDir") or "/",
-            hostname=environment.hostname(self._pod),
+            hostname=hostname_in_container(self._pod),
             now=now,
             surroundings=self._agent.network.from_pod(self._pod),
+            user=user_of(self._pod, container),
             unknown_ends=0.0 if self.ends_by_itself() else None,
         )
 
-    def _environment(self, container: Container) -> dict[str, str]:
-        services = self._agent.view.list("services", namespace_of(self._pod))
-        return environment.environment(
-            self._pod, container, self._agent.find, services, self._node
+    def _variables(self, container: Container) -> dict[str, str]:
+        """Return the variables that the kubelet gives to a container."""
+        spec = self._pod["spec"]
+        own = namespace_of(self._pod)
+        services = []
+        if spec.get("enableServiceLinks", True):
+            services = list(self._agent.view.list("services", own))
+        master = self._agent.view.get("services", "default", "kubernetes")
+        if master is not None and own != "default":
+            services.append(master)
+        return environment(
+            self._pod,
+            container,
+            self._agent.find,
+            service_environment(services),
+            self._node,
+            file_reader(self._trees),
         )
+
+    def _container_files(
+        self, container: Container, variables: Mapping[str, str]
+    ) -> ContainerFiles:
+        return ContainerFiles(self._pod, container, self._node, self._trees, variables)
+
+    def _dns_address(self) -> str:
+        service = self._agent.view.get("services", "kube-system", DNS_SERVICE)
+        if service is None:
+            return "10.96.0.10"
+        return str(service["spec"].get("clusterIP") or "10.96.0.10")
 
     def restore(self, record: PodRecord, container: Container) -> Machine | None:
         """Return the machine of a run that is under way; None for a program of which nothing is
@@ -158,11 +224,14 @@ class PodHost:
             if machine is not None:
                 machine.run(now)
             return machine
-        root = Tree.from_json(saved["root"])
-        files = FileSystem(root, self._mounts(record, container, now))
-        return Machine.from_json(
-            saved["machine"], files, self._agent.network.from_pod(self._pod)
-        )
+        self._load_trees(record, now)
+        files = self._files_again(container, Tree.from_json(saved["root"]))
+        surroundings = self._agent.network.from_pod(self._pod)
+        return Machine.from_json(saved["machine"], files, surroundings)
+
+    def _files_again(self, container: Container, root: Tree) -> FileSystem:
+        variables = self._variables(container)
+        return self._container_files(container, variables).again(root, self._dns_address())
 
     def keep(self, record: PodRecord, container: Container, machine: Machine) -> None:
         """Put a machine into the record of its container, and the volumes that have changed."""
@@ -178,37 +247,63 @@ class PodHost:
 
     # --- volumes
 
-    def _mounts(
-        self, record: PodRecord, container: Container, now: datetime
-    ) -> Sequence[volumes.Mount]:
-        """Return the mounts of a container; containers share the trees of the pod's volumes."""
+    def _load_trees(self, record: PodRecord, now: datetime) -> None:
+        """Have the trees of the pod's volumes, which its containers share."""
         for volume in self._pod["spec"].get("volumes") or ():
             name = volume["name"]
             if name not in self._trees:
                 self._trees[name] = self._tree(record, volume, now)
                 self._versions[name] = self._trees[name].version
-        return volumes.mounts_of(self._pod, container, self._trees)
 
-    def _tree(self, record: PodRecord, volume: Any, now: datetime) -> Tree:
+    def _tree(self, record: PodRecord, volume: AnyObject, now: datetime) -> Tree:
         saved = record.volumes.get(volume["name"])
         if saved is not None:
             return Tree.from_json(saved)
-        tree = volumes.volume_tree(self._pod, volume, self._agent.find, now)
-        if tree is not None:
-            return tree
-        return self._agent.claims.load(self._pod, volume) or Tree()
+        tree = volume_tree(self._pod, volume, self._sources(), now)
+        if tree is None:
+            tree = self._agent.claims.load(self._pod, volume, self._node)
+        if tree is None:
+            tree = empty_tree(self._pod, volume, now)
+        return tree
+
+    def _sources(self) -> VolumeSources:
+        return VolumeSources(self._agent.find, self._node)
+
+    def refresh_volumes(self, record: PodRecord, now: datetime) -> bool:
+        """Bring the files that show objects up to date. Return whether they have changed."""
+        self._load_trees(record, now)
+        is_changed = False
+        for volume in self._pod["spec"].get("volumes") or ():
+            if not is_projection(volume):
+                continue
+            try:
+                changed = refresh(
+                    self._trees[volume["name"]], self._pod, volume, self._sources(), now
+                )
+            except MountError:
+                continue  # what it shows is gone: the files stay as they were, as at a kubelet
+            is_changed = is_changed or changed
+        self._keep_volumes(record)
+        return is_changed
 
     def _keep_volumes(self, record: PodRecord) -> None:
         for volume in self._pod["spec"].get("volumes") or ():
             name = volume["name"]
             tree = self._trees.get(name)
-            if tree is None or tree.version == self._versions[name]:
+            if tree is None:
                 continue
-            if not self._agent.claims.holds(volume):
+            is_new = name not in record.volumes
+            is_changed = tree.version != self._versions[name]
+            if self._agent.claims.holds(volume):
+                if is_changed and not self._is_rehearsal:
+                    self._agent.claims.save(self._pod, volume, self._node, tree)
+            elif is_new or is_changed:
                 record.volumes[name] = tree.to_json()
-            elif not self._is_rehearsal:
-                self._agent.claims.save(self._pod, volume, tree)
             self._versions[name] = tree.version
+
+    def volume_sizes(self) -> Mapping[str, int]:
+        """Return the bytes in each volume that a process may have written to."""
+        return {name: tree.size for name, tree in self._trees.items()}
 
     # --- logs
 
@@ -216,7 +311,9 @@ class PodHost:
         self, container: Container, run: int, output: list[tuple[datetime, str, bytes]]
     ) -> None:
         """Append to the log of a run."""
-        if not self._is_rehearsal:
+        if self._is_rehearsal:
+            self._logs.setdefault((container["name"], run), []).extend(output)
+        else:
             self._agent.logs.append(uid_of(self._pod), container["name"], run, output)
 
     def begin_log(self, container: Container, run: int) -> None:
@@ -226,20 +323,52 @@ class PodHost:
 
     def last_lines(self, container: Container, run: int) -> str:
         """Return the end of a log."""
-        return last_lines(self._agent.logs.read(uid_of(self._pod), container["name"], run))
+        entries = self._agent.logs.read(uid_of(self._pod), container["name"], run)
+        return last_lines(entries)
 
     # --- network
 
-    def http(self, request: HttpRequest, host: str, now: datetime) -> HttpAnswer:
-        """Send a request of the kubelet to an address. Raises NetworkError."""
+    def http(self, record: PodRecord, request: HttpRequest, now: datetime) -> HttpAnswer:
+        """Send a request of the kubelet: to the pod itself, or to another address. Raises
+        NetworkError."""
+        url = urlsplit(request.url)
+        host = url.hostname or ""
+        port = url.port or (443 if url.scheme == "https" else 80)
+        if host == self._address:
+            pod = self._reported(record, now)
+            return self._agent.network.http_to_pod(pod, port, request)
         return self._agent.network.from_node(self._node).http(request, now)
 
-    def connect(self, host: str, port: int, now: datetime) -> None:
-        """Open a connection of the kubelet to an address. Raises NetworkError."""
-        self._agent.network.from_node(self._node).connect(host, port, now)
+    def connect(self, record: PodRecord, host: str, port: int, now: datetime) -> None:
+        """Open a connection of the kubelet. Raises NetworkError."""
+        if host == self._address:
+            self._agent.network.connect_to_pod(self._reported(record, now), port)
+        else:
+            self._agent.network.from_node(self._node).connect(host, port, now)
 
-    def answers_steadily(self, container: Container) -> bool:
-        """Tell whether time alone does not change what a container answers."""
-        return all(schedule.is_constant for _, schedule in self.behaviour(container).http)
+    @property
+    def _address(self) -> str:
+        return (self._pod.get("status") or {}).get("podIP") or ""
+
+    def _reported(self, record: PodRecord, now: datetime) -> Pod:
+        """Return the pod with the status that it has at this moment."""
+        host_ip = (self._pod.get("status") or {}).get("hostIP") or ""
+        status = reported_status(self._pod, record, host_ip, self._address, now)
+        return {**self._pod, "status": status}
+
+    def answers_change(
+        self, container: Container, started: datetime, now: datetime
+    ) -> datetime | None:
+        """Return when a container answers something else by itself, None for never."""
+        age = (now - started).total_seconds()
+        changes = [schedule.next_change(age) for _, schedule in self.behaviour(container).http]
+        seconds = min((each for each in changes if each is not None), default=None)
+        if seconds is None:
+            return None
+        return now if seconds <= age else started + _seconds(seconds)
 
 
+def _seconds(seconds: float) -> Any:
+    from datetime import timedelta
+
+    return timedelta(seconds=seconds)

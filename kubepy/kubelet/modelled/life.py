@@ -91,20 +91,30 @@ class Host(Protocol):
     def release(self, record: PodRecord, container: Container, machine: Machine) -> None:
         """Keep of a machine whose run has ended what outlives it: the volumes."""
 
-    def log(self, container: Container, run: int, output: list[tuple[datetime, str, bytes]]) -> None:
+    def log(
+        self, container: Container, run: int, output: list[tuple[datetime, str, bytes]]
+    ) -> None:
         """Append to the log of a run of a container."""
 
     def last_lines(self, container: Container, run: int) -> str:
         """Return the end of a log: at most 80 lines and 2,048 bytes."""
 
-    def http(self, request: HttpRequest, host: str, now: datetime) -> HttpAnswer:
-        """Send a request of the kubelet to an address. Raises NetworkError."""
+    def http(self, record: PodRecord, request: HttpRequest, now: datetime) -> HttpAnswer:
+        """Send a request of the kubelet. Raises NetworkError."""
 
-    def answers_steadily(self, container: Container) -> bool:
-        """Tell whether time alone does not change what a container answers."""
-
-    def connect(self, host: str, port: int, now: datetime) -> None:
+    def connect(self, record: PodRecord, host: str, port: int, now: datetime) -> None:
         """Open a connection of the kubelet to an address. Raises NetworkError."""
+
+    def answers_change(
+        self, container: Container, started: datetime, now: datetime
+    ) -> datetime | None:
+        """Return when a container answers something else by itself, None for never."""
+
+    def refresh_volumes(self, record: PodRecord, now: datetime) -> bool:
+        """Bring the files that show objects up to date. Return whether they have changed."""
+
+    def volume_sizes(self) -> Mapping[str, int]:
+        """Return the bytes in each volume."""
 
 
 class PodLife:

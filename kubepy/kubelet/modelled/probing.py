@@ -132,9 +132,7 @@ def is_probed(life: PodLife, probe_type: str, record: ContainerRecord) -> bool:
     return record.has_started
 
 
-def next_probe(
-    life: PodLife, container: Container, record: ContainerRecord
-) -> datetime | None:
+def next_probe(life: PodLife, container: Container, record: ContainerRecord) -> datetime | None:
     """Return when the next probe of a running container is due, or ends that is under way."""
     moments = []
     for probe_type, probe in probes_of(container):
@@ -182,10 +180,24 @@ def _plan_next(
 ) -> None:
     is_at_rest = result.succeeds and state.succeeds is True
     if is_at_rest and result.is_steady:
-        state.due = None
+        state.due = _next_change(life, container, probe, state)
         state.version = _version(life, container["name"])
     else:
         state.due = _tick(probe, state, life.now + timedelta(microseconds=1))
+
+
+def _next_change(
+    life: PodLife, container: Container, probe: Probe, state: ProbeRecord
+) -> datetime | None:
+    """Return the first probe after the container begins to answer something else by itself; None
+    where it never does."""
+    record = life.record_of(container)
+    if probe.get("exec") or record.started is None:
+        return None
+    change = life.host.answers_change(container, record.started, life.now)
+    if change is None:
+        return None
+    return _tick(probe, state, max(change, life.now + timedelta(microseconds=1)))
 
 
 def _take_result(
@@ -310,12 +322,12 @@ def _probe_by_http(life: PodLife, container: Container, probe: Probe) -> ProbeRe
     )
     request = HttpRequest("GET", url, headers=headers)
     try:
-        answer = life.host.http(request, host, life.now)
+        answer = life.host.http(life.record, request, life.now)
     except NetworkError as error:
         problem = network_problem(error, host, port)
         return ProbeResult(succeeds=False, output=f"Get {quote(url)}: {problem}", is_steady=False)
     if 200 <= answer.status < 300:
-        return ProbeResult(succeeds=True, is_steady=life.host.answers_steadily(container))
+        return ProbeResult(succeeds=True, is_steady=True)
     if 300 <= answer.status < 400:
         body = answer.body.decode("utf-8", "replace")
         message = f"Probe terminated redirects, Response body: {body}"
@@ -331,7 +343,7 @@ def _probe_by_connection(life: PodLife, container: Container, probe: Probe) -> P
         return ProbeResult(succeeds=False, output="")
     host = action.get("host") or life.address
     try:
-        life.host.connect(host, port, life.now)
+        life.host.connect(life.record, host, port, life.now)
     except NetworkError as error:
         return ProbeResult(
             succeeds=False, output=network_problem(error, host, port), is_steady=False
@@ -343,7 +355,7 @@ def _probe_by_grpc(life: PodLife, container: Container, probe: Probe) -> ProbeRe
     port = probe["grpc"]["port"]
     timeout = probe.get("timeoutSeconds") or 1
     try:
-        life.host.connect(life.address, port, life.now)
+        life.host.connect(life.record, life.address, port, life.now)
     except NetworkError:
         address = quote(f"{life.address}:{port}")
         message = (
@@ -357,9 +369,7 @@ def _probe_by_grpc(life: PodLife, container: Container, probe: Probe) -> ProbeRe
 def network_problem(error: NetworkError, host: str, port: int) -> str:
     """Return the words in which a kubelet reports a connection that failed."""
     if error.kind == "timeout":
-        return (
-            "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
-        )
+        return "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
     if error.kind == "no such host":
         return f"dial tcp: lookup {host}: no such host"
     if error.kind == "unreachable":

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from kubepy.shell.words import is_known_program
+from kubepy.shell.words import is_known_program, program_name
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Container
@@ -37,7 +37,7 @@ def program_of(container: Container, behaviour: Behaviour) -> Program:
         return _program((*entrypoint, *(arguments or behaviour.command or ())), behaviour)
     if arguments and is_known_program(arguments[0]):
         return _program(arguments, behaviour)
-    if behaviour.is_known:
+    if behaviour.is_known and not arguments:
         return Program(arguments, is_opaque=True)
     return Program(arguments, is_opaque=True, unknown=container["image"])
 
@@ -45,6 +45,6 @@ def program_of(container: Container, behaviour: Behaviour) -> Program:
 def _program(words: tuple[str, ...], behaviour: Behaviour) -> Program:
     if is_known_program(words[0]):
         return Program(words, is_opaque=False)
-    if behaviour.is_known:
+    if program_name(words[0]) in behaviour.programs:
         return Program(words, is_opaque=True)
     return Program(words, is_opaque=True, unknown=words[0])

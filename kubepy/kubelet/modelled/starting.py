@@ -220,6 +220,10 @@ def _begin_run(life: PodLife, container: Container, record: ContainerRecord) -> 
     life.emit(NORMAL, "Started", "Container started", name)
     life.set_machine(name, process.machine)
     life.host.begin_log(container, record.runs)
+    text = life.host.behaviour(container).log
+    if text:
+        output = text if text.endswith("\n") else f"{text}\n"
+        life.host.log(container, record.runs, [(life.now, "stdout", output.encode())])
     _set_times(life, container, record)
     begin_probes(life, container, record)
     handler = (container.get("lifecycle") or {}).get("postStart")
@@ -243,7 +247,11 @@ def _fail_start(
     life.emit(WARNING, "Failed", f"Error: {message}", container["name"])
     record.started = None
     record.ending = Ending(
-        exit_code=error.code, reason=START_ERROR, finished=life.now, message=message, run=record.runs
+        exit_code=error.code,
+        reason=START_ERROR,
+        finished=life.now,
+        message=message,
+        run=record.runs,
     )
 
 
@@ -262,7 +270,7 @@ def _set_times(life: PodLife, container: Container, record: ContainerRecord) -> 
         low, high = behaviour.ready_after
         record.gets_ready = life.after(life.host.draw("kubepy.dev/ready-after", low, high))
     is_opaque = life.machine(container["name"]) is None
-    if is_opaque and not behaviour.is_known and life.host.ends_by_itself():
+    if is_opaque and not behaviour.listens and life.host.ends_by_itself():
         record.ends = record.ends or life.now
     limit = life.host.memory_limit(container)
     if limit is not None and behaviour.memory is not None and behaviour.memory > limit:
@@ -285,9 +293,7 @@ def go_on_starting(life: PodLife, container: Container, record: ContainerRecord)
     return True
 
 
-def _end_hook(
-    life: PodLife, container: Container, record: ContainerRecord, problem: str
-) -> None:
+def _end_hook(life: PodLife, container: Container, record: ContainerRecord, problem: str) -> None:
     """Stop a container whose hook has failed."""
     if not problem:
         return

@@ -125,7 +125,9 @@ def _signal(
         machine.run(life.now)
 
 
-def next_of_stopping(life: PodLife, container: Container, record: ContainerRecord) -> datetime | None:
+def next_of_stopping(
+    life: PodLife, container: Container, record: ContainerRecord
+) -> datetime | None:
     """Return when something happens next to a container that is being stopped, beside what its
     processes do."""
     stopping = record.stopping
@@ -256,7 +258,7 @@ def _call(life: PodLife, container: Container, handler: LifecycleHandler) -> str
     path = action.get("path") or "/"
     url = f"http://{host}:{port}/{path.lstrip('/')}"
     try:
-        life.host.http(HttpRequest("GET", url), host, life.now)
+        life.host.http(life.record, HttpRequest("GET", url), life.now)
     except NetworkError as error:
         return network_problem(error, host, port)
     return ""
@@ -278,5 +280,3 @@ def liveness_grace(life: PodLife, container: Container, probe_field: str) -> int
         if isinstance(seconds, int):
             return seconds
     return grace_period(life)
-
-

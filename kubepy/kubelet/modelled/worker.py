@@ -17,8 +17,8 @@ from kubepy.api.objects.pods import is_restartable_init_container
 from kubepy.api.values.goformat import format_duration
 from kubepy.kubelet.modelled.life import NORMAL, WARNING, Host, PodLife
 from kubepy.kubelet.modelled.probing import (
-    LIVENESS,
     FIELDS,
+    LIVENESS,
     failed_check,
     next_probe,
     run_probes,
@@ -111,7 +111,9 @@ class PodWorker:
             return None
         if not self._hides_moment(moment):
             return Foreseen(moment, self._repeats())
-        copy = PodWorker(life.pod, PodRecord.from_json(life.record.to_json()), life.host.rehearsing())
+        copy = PodWorker(
+            life.pod, PodRecord.from_json(life.record.to_json()), life.host.rehearsing()
+        )
         is_at_end = copy._advance(life.now + FORESIGHT, MOST_MOMENTS)
         ahead = copy.life
         if ahead.is_changed:
@@ -401,7 +403,9 @@ class PodWorker:
         record.due = end
         record.reason = CRASH_LOOP
         length = format_duration(record.backoff)
-        record.message = f"back-off {length} restarting failed container={name} pod={life.full_name}"
+        record.message = (
+            f"back-off {length} restarting failed container={name} pod={life.full_name}"
+        )
         message = f"Back-off restarting failed container {name} in pod {life.full_name}"
         life.emit(WARNING, "BackOff", message, name)
         life.touch()

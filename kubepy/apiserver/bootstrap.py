@@ -49,6 +49,33 @@ RBAC_KINDS = {
     ROLES: "Role",
     ROLE_BINDINGS: "RoleBinding",
 }  # in the order in which they are made
+AUTOMANAGED = "kube-aggregator.kubernetes.io/automanaged"
+# The APIs of a v1.36 server with its default settings: group, version, and the priorities of the
+# group and the version (``pkg/controlplane/apiserver/aggregator.go``).
+LOCAL_APIS = (
+    ("", "v1", 18000, 1),
+    ("admissionregistration.k8s.io", "v1", 16700, 15),
+    ("apiextensions.k8s.io", "v1", 16700, 15),
+    ("apps", "v1", 17800, 15),
+    ("authentication.k8s.io", "v1", 17700, 15),
+    ("authorization.k8s.io", "v1", 17600, 15),
+    ("autoscaling", "v1", 17500, 15),
+    ("autoscaling", "v2", 17500, 30),
+    ("batch", "v1", 17400, 15),
+    ("certificates.k8s.io", "v1", 17300, 15),
+    ("coordination.k8s.io", "v1", 16500, 15),
+    ("discovery.k8s.io", "v1", 16200, 15),
+    ("events.k8s.io", "v1", 17750, 15),
+    ("flowcontrol.apiserver.k8s.io", "v1", 16100, 21),
+    ("networking.k8s.io", "v1", 17200, 15),
+    ("node.k8s.io", "v1", 16300, 15),
+    ("policy", "v1", 17100, 15),
+    ("rbac.authorization.k8s.io", "v1", 17000, 15),
+    ("resource.k8s.io", "v1", 16200, 21),
+    ("scheduling.k8s.io", "v1", 16600, 15),
+    ("storage.k8s.io", "v1", 16800, 15),
+)
+LOCAL_API_SERVICES = frozenset(f"{version}.{group}" for group, version, _, _ in LOCAL_APIS)
 LABELS = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 _DATA = Path(__file__).parent / "data" / "bootstrap.json"
 DNS_ADDRESS = 10  # the number of the name server's address in the range of cluster IPs
@@ -192,6 +219,45 @@ def first_objects(subnet: str, today: str) -> Iterator[tuple[str, Object]]:
     for resource in RBAC_KINDS:
         for obj in rbac_objects(resource):
             yield resource, obj
+
+
+def local_api_services() -> list[Object]:
+    """Return the APIServices of the server's own APIs; their condition has no time yet."""
+    return [
+        _api_service(group, version, "onstart", group_priority, version_priority)
+        for group, version, group_priority, version_priority in LOCAL_APIS
+    ]
+
+
+def custom_api_service(group: str, version: str) -> Object:
+    """Return the APIService of a version that a CustomResourceDefinition serves."""
+    return _api_service(group, version, "true", 1000, 100)
+
+
+def _api_service(
+    group: str, version: str, automanaged: str, group_priority: int, version_priority: int
+) -> Object:
+    spec = {
+        "group": group,
+        "groupPriorityMinimum": group_priority,
+        "version": version,
+        "versionPriority": version_priority,
+    }
+    if not group:
+        del spec["group"]
+    condition = {
+        "message": "Local APIServices are always available",
+        "reason": "Local",
+        "status": "True",
+        "type": "Available",
+    }
+    return {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"labels": {AUTOMANAGED: automanaged}, "name": f"{version}.{group}"},
+        "spec": spec,
+        "status": {"conditions": [condition]},
+    }
 
 
 def rbac_objects(resource: str) -> list[Object]:

@@ -40,9 +40,8 @@ from kubepy.apiserver.request import (
     WriteOptions,
 )
 from kubepy.apiserver.server import ADMINISTRATOR, RequestScope, Server, drop
-from kubepy.apiserver.settings import MINIMAL, ClusterSettings
+from kubepy.apiserver.settings import IMPLIED, ClusterSettings
 from kubepy.apiserver.transaction import (
-    IMPLIED,
     BatchMemory,
     RequestTransaction,
     count_recorded,
@@ -556,8 +555,8 @@ class Client:
             return metrics.component_status(request.name)
         key = Key(resource.key, request.namespace, request.name)
         obj = self._read(request, key)
-        if obj is None and key.resource in IMPLIED and (implied_objects := self._implied_objects()):
-            obj = implied_objects.get(key, self._stored)
+        if obj is None and key.resource in IMPLIED:
+            obj = self._implied_objects().get(key, self._stored)
         if obj is None:
             raise errors.not_found(resource.key, request.name)
         [obj] = self._shown(resource, request, [obj])
@@ -586,7 +585,8 @@ class Client:
         revision, objects, problems = snapshot
         if resource.key == COMPONENT_STATUSES:
             objects = metrics.component_statuses()
-        if resource.key in IMPLIED and (implied_objects := self._implied_objects()):
+        if resource.key in IMPLIED:
+            implied_objects = self._implied_objects()
             missing = implied_objects.missing(resource.key, namespace, objects, self._stored)
             objects = with_implied(objects, missing)
         self._warn_of(snapshot.problems, request)
@@ -626,15 +626,9 @@ class Client:
     def _snapshot(self, resource: str, namespace: str | None = None) -> Snapshot:
         return self._reads.list(resource, namespace)
 
-    def _implied_objects(self) -> implied.ImpliedObjects | None:
-        """Return the implied objects of the cluster, None for one that has all of its objects as
-        files."""
-        settings = self._server.settings
-        return (
-            implied.ImpliedObjects(settings, self._store, self.clock)
-            if settings.bootstrap == MINIMAL
-            else None
-        )
+    def _implied_objects(self) -> implied.ImpliedObjects:
+        """Return the implied objects of the cluster."""
+        return implied.ImpliedObjects(self._server.settings, self._store, self.clock)
 
     def _metrics_of(self, resource: Resource, subjects: Objects) -> Objects:
         """Return the metrics of pods or nodes that have any."""
@@ -1009,12 +1003,10 @@ class Client:
     def list_implied(self, resource: str, namespace: str | None = None) -> Objects:
         """Return the objects of a resource that no file stands for
         (``kubepy.apiserver.implied``)."""
-        implied_objects = self._implied_objects() if resource in IMPLIED else None
-        if implied_objects is None:
+        if resource not in IMPLIED:
             return []
-        return implied_objects.missing(
-            resource, namespace, self._stored(resource, namespace), self._stored
-        )
+        stored = self._stored(resource, namespace)
+        return self._implied_objects().missing(resource, namespace, stored, self._stored)
 
     def value(self, name: str) -> str | None:
         """Return a small value of the cluster that is no object, None where there is none."""
@@ -1025,9 +1017,8 @@ class Client:
         self._store.set_values(values)
 
     def forget_deletions(self) -> None:
-        """Bring implied roles and bindings back that were deleted."""
-        if implied_objects := self._implied_objects():
-            implied_objects.restart()
+        """Bring implied objects back that were deleted and come back at a start only."""
+        self._implied_objects().restart()
 
     def with_managed_fields(self, obj: Object) -> Object:
         """Return an object with its managedFields as the API shows them; storage keeps less of

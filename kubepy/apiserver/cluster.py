@@ -17,8 +17,13 @@ from kubepy.api.scheme import Resource, Scheme
 from kubepy.apiserver.client import CRDS, Client
 from kubepy.apiserver.kinds import new_strategy
 from kubepy.apiserver.server import Server
-from kubepy.apiserver.settings import FULL, ClusterSettings, parse_settings
-from kubepy.apiserver.transaction import IMPLIED
+from kubepy.apiserver.settings import (
+    FULL,
+    IMPLIED,
+    IMPLIED_ALWAYS,
+    ClusterSettings,
+    parse_settings,
+)
 from kubepy.lazy import lazy_imports
 from kubepy.storage import Key, Problem, StorageError
 
@@ -322,9 +327,10 @@ class LocalCluster:
                     self.client.create(resource, obj)
 
     def implied_objects(self) -> list[tuple[Key, Object]]:
-        """Return the objects that this cluster has without storing them."""
+        """Return the objects that this cluster has without storing them, and others with
+        ``bootstrap: full`` store."""
         objects: list[tuple[Key, Object]] = []
-        for resource in sorted(IMPLIED):
+        for resource in sorted(IMPLIED - IMPLIED_ALWAYS):
             for obj in self._own_client.list_implied(resource):
                 metadata = {**obj["metadata"]}
                 del metadata["resourceVersion"]
@@ -334,11 +340,10 @@ class LocalCluster:
 
     def start(self) -> None:
         """Do what an API server does once when it starts: bring back or complete bootstrap roles
-        and bindings."""
+        and bindings, and bring back its APIServices."""
         if self.settings.bootstrap == FULL:
             reconcile_rbac(self._own_client)
-        else:
-            self._own_client.forget_deletions()
+        self._own_client.forget_deletions()
 
     def with_faults(self, faults: FaultSettings | None) -> LocalCluster:
         """Return this open cluster with other faults for whoever works with what is returned.

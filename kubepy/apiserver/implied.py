@@ -1,16 +1,18 @@
 """Objects that a cluster has without a file: it would have them in any case, and nobody has changed
 them.
 
-With ``bootstrap: minimal`` (the default) these are the ServiceAccount ``default`` of each active
-namespace, the Service ``kubernetes`` with its endpoints, and the bootstrap roles and bindings.
-Requests see them like all others; the first change makes a file, which stands for the object from
-then on. Their uid and creationTimestamp follow from those of their namespace (``default`` for
-objects without one), so that every clone of a folder shows the same.
+In every cluster these are the APIServices of the APIs that the server itself has, and of those that
+CustomResourceDefinitions serve. With ``bootstrap: minimal`` (the default) there are also the
+ServiceAccount ``default`` of each active namespace, the Service ``kubernetes`` with its endpoints,
+and the bootstrap roles and bindings. Requests see them like all others; the first change makes a
+file, which stands for the object from then on. Their uid and creationTimestamp follow from those of
+their namespace (``default`` for objects without one) or definition, so that every clone of a folder
+shows the same.
 
 A deleted object comes back at once where a controller of a real cluster would make it again, as
-another object; a deleted role or binding stays away until the control plane starts again
-(:meth:`ImpliedObjects.restart`). The store remembers deletions beside the objects, as values of
-this machine.
+another object; a deleted role, binding or APIService of the server stays away until the control
+plane starts again (:meth:`ImpliedObjects.restart`). The store remembers deletions beside the
+objects, as values of this machine.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from kubepy.api.clock import Clock
 from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.api.objects import rbac
 from kubepy.apiserver import bootstrap
-from kubepy.apiserver.settings import ClusterSettings
+from kubepy.apiserver.settings import API_SERVICES, ClusterSettings
 from kubepy.storage import Key
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 NAMESPACES = "namespaces"
 DELETIONS = "implied.deletions"
 RESOURCE_VERSION = "1"
+DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 ListStored = Callable[[str, str | None], list[Object]]
 
 
@@ -64,6 +67,8 @@ class ImpliedObjects:
     ) -> list[Object]:
         """Return the implied objects of a resource (in one namespace, or None: in all) that are not
         ``stored``."""
+        if resource not in self._settings.implied_resources:
+            return []
         namespaces = {name_of(obj): obj for obj in list_stored(NAMESPACES, None) if is_active(obj)}
         if bootstrap.DEFAULT not in namespaces:
             return []  # no cluster yet
@@ -74,12 +79,15 @@ class ImpliedObjects:
             key = Key(resource, namespace_of(obj), name_of(obj))
             deletion = deletions.get("/".join(key))
             is_wanted = namespace in (None, key.namespace) and key[1:] not in present
-            if not is_wanted or (deletion is not None and resource in bootstrap.RBAC_KINDS):
+            if not is_wanted or (deletion is not None and is_made_at_start(key)):
                 continue
             home = namespaces.get(key.namespace or bootstrap.DEFAULT)
             if home is not None:
                 objects.append(identified(key, obj, home, deletion))
 
+        if resource == API_SERVICES:
+            objects += self._custom_api_services(present, list_stored)
+            return [with_time(api_service) for api_service in objects]
         if resource == rbac.CLUSTER_ROLES:
             objects = aggregated(objects, list_stored(resource, None))
         return objects
@@ -94,7 +102,29 @@ class ImpliedObjects:
                 return [bootstrap.kubernetes_endpoints()]
             case bootstrap.ENDPOINT_SLICES:
                 return [bootstrap.kubernetes_endpoint_slice()]
+        if resource == API_SERVICES:
+            return bootstrap.local_api_services()
         return bootstrap.rbac_objects(resource)
+
+    def _custom_api_services(
+        self, present: set[tuple[str, str]], list_stored: ListStored
+    ) -> list[Object]:
+        """Return the APIServices of the versions that CustomResourceDefinitions serve; a deleted
+        one comes back at once."""
+        deletions = self._deletions()
+        api_services: dict[str, Object] = {}
+        for definition in list_stored(DEFINITIONS, None):
+            group = definition["spec"]["group"]
+            for version in definition["spec"]["versions"]:
+                if not version["served"]:
+                    continue
+                api_service = bootstrap.custom_api_service(group, version["name"])
+                key = Key(API_SERVICES, "", name_of(api_service))
+                if key.name in api_services or key[1:] in present:
+                    continue
+                deletion = deletions.get("/".join(key))
+                api_services[key.name] = identified(key, api_service, definition, deletion)
+        return list(api_services.values())
 
     def _deletions(self) -> dict[str, tuple[int, str]]:
         """Return how often each object was deleted, and when it was last."""
@@ -112,15 +142,31 @@ class ImpliedObjects:
         self._store.set_values({DELETIONS: json.dumps(deletions)})
 
     def restart(self) -> None:
-        """Bring deleted roles and bindings back, as an API server does when it starts."""
+        """Bring deleted roles, bindings and APIServices back, as an API server does when it
+        starts."""
         deletions = self._deletions()
         kept = {
             key: deletion
             for key, deletion in deletions.items()
-            if key.partition("/")[0] not in bootstrap.RBAC_KINDS
+            if not is_made_at_start(Key(*key.split("/")))
         }
         if kept != deletions:
             self._store.set_values({DELETIONS: json.dumps(kept)})
+
+
+def is_made_at_start(key: Key) -> bool:
+    """Tell whether a server makes an object again only when it starts."""
+    if key.resource == API_SERVICES:
+        return key.name in bootstrap.LOCAL_API_SERVICES
+    return key.resource in bootstrap.RBAC_KINDS
+
+
+def with_time(api_service: Object) -> Object:
+    """Return an APIService that has been available since its creation."""
+    [condition] = api_service["status"]["conditions"]
+    since = api_service["metadata"]["creationTimestamp"]
+    conditions = [{"lastTransitionTime": since, **condition}]
+    return {**api_service, "status": {"conditions": conditions}}
 
 
 def is_active(namespace: Object) -> bool:

@@ -35,6 +35,23 @@ MINIMAL, FULL = "minimal", "full"
 MODELLED, SIMPLE = "modelled", "simple"
 DEFAULT_CONTAINERS = SIMPLE  # how the containers of new clusters live
 CONTAINERS_VARIABLE = "KUBEPY_CONTAINERS"  # of the environment: another such default
+API_SERVICES = "apiservices.apiregistration.k8s.io"
+# The resources of which some objects are implied (``kubepy.apiserver.implied``).
+IMPLIED = frozenset(
+    (
+        API_SERVICES,
+        "serviceaccounts",
+        "services",
+        "endpoints",
+        "endpointslices.discovery.k8s.io",
+        *(
+            f"{plural}.rbac.authorization.k8s.io"
+            for plural in ("clusterroles", "clusterrolebindings", "roles", "rolebindings")
+        ),
+    )
+)
+# … whatever the cluster's bootstrap: an API server makes these for itself when it starts.
+IMPLIED_ALWAYS = frozenset((API_SERVICES,))
 SERVICE_SUBNET = "10.96.0.0/12"  # kubeadm's
 SMALLEST_SERVICE_SUBNET = 10  # addresses, as kubeadm wants them
 SERVICE = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9]*[a-z0-9])?(:(?P<port>[0-9]{1,5}))?"
@@ -166,6 +183,13 @@ class ClusterSettings(NamedTuple):
     timeline: TimelineSettings = TimelineSettings()
     limits: Limits = Limits()
     faults: FaultSettings | None = None
+
+    @property
+    def implied_resources(self) -> frozenset[str]:
+        """The resources of which the cluster has objects that are not stored."""
+        if self.bootstrap == MINIMAL:
+            return IMPLIED
+        return IMPLIED_ALWAYS
 
 
 def parse_settings(settings: Mapping[str, Any], folder: str = "") -> ClusterSettings:

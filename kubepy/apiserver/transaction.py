@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kubepy.api.meta import Object, name_of, namespace_of
+from kubepy.apiserver.settings import IMPLIED
 from kubepy.lazy import lazy_imports
 from kubepy.storage import ConflictError, ExistsError, Key, MissingError
 from kubepy.storage.model import REBUILT, Objects
@@ -20,20 +21,6 @@ if TYPE_CHECKING:
 with lazy_imports():
     from kubepy.api import errors, watch
     from kubepy.storage import view
-
-# The resources of which some objects are implied (``kubepy.apiserver.implied``).
-IMPLIED = frozenset(
-    (
-        "serviceaccounts",
-        "services",
-        "endpoints",
-        "endpointslices.discovery.k8s.io",
-        *(
-            f"{plural}.rbac.authorization.k8s.io"
-            for plural in ("clusterroles", "clusterrolebindings", "roles", "rolebindings")
-        ),
-    )
-)
 
 PODS, EVENTS = "pods", "events"
 ALL_EVENTS = Key(EVENTS, "", "")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
-from kubepy.apiserver.transaction import IMPLIED
+from kubepy.apiserver.settings import IMPLIED
 from kubepy.cli.errors import CliError
 from kubepy.cli.get_flags import GetOptions, style_for
 from kubepy.cli.get_output import object_printer

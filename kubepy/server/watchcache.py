@@ -25,8 +25,7 @@ from kubepy.api import errors
 from kubepy.api.meta import name_of, namespace_of
 from kubepy.apiserver.client import CRDS
 from kubepy.apiserver.implied import ImpliedObjects
-from kubepy.apiserver.settings import MINIMAL
-from kubepy.apiserver.transaction import IMPLIED
+from kubepy.apiserver.settings import IMPLIED_ALWAYS
 from kubepy.storage import (
     CompactedError,
     Key,
@@ -175,7 +174,7 @@ class WatchCache:
         self._listeners: dict[int, Callable[[Touched | None], None]] = {}
         self._listener_ids = 0
         self._is_closed = False
-        self._has_implied = False
+        self._implied: frozenset[str] = frozenset()  # the resources with implied objects
         self._refreshes: dict[tuple[str, str], tuple[float, tuple[int, tuple[Problem, ...]]]] = {}
         self.encodings = Encodings()
         self.watches: Any = None  # of kubepy.server.watch, which serves them
@@ -316,10 +315,8 @@ class WatchCache:
         several changes of an object. What was before a modification is not known. Raises
         Expired."""
         history = [(entry, record) for entry, record in self._history if entry.revision > since]
-        if (
-            self._has_implied
-            and resource in IMPLIED
-            and any(entry.resource == NAMESPACES for entry, _ in history)
+        if resource in self._implied and any(
+            entry.resource in (NAMESPACES, CRDS) for entry, _ in history
         ):
             raise errors.Expired(f"too old resource version: {since} ({self._first})")
 
@@ -420,9 +417,9 @@ class WatchCache:
         finally:
             recorded.close()
 
-        self._has_implied = cluster.settings.bootstrap == MINIMAL
-        if self._has_implied:
-            state = _with_events(state, _implied_changes(cluster, state, IMPLIED), state.revision)
+        self._implied = cluster.settings.implied_resources
+        implied_events = _implied_changes(cluster, state, self._implied)
+        state = _with_events(state, implied_events, state.revision)
         with self._changed:
             was_loaded = self._state is not EMPTY
             cluster.client.forget_custom_kinds()
@@ -464,8 +461,10 @@ class WatchCache:
         state = self._state
         events = _events(state, changes)
         state = _with_events(state, events, revision)
-        stale = IMPLIED if NAMESPACES in events else IMPLIED & events.keys()
-        if self._has_implied and stale:
+        stale = self._implied if NAMESPACES in events else self._implied & events.keys()
+        if CRDS in events:
+            stale |= IMPLIED_ALWAYS  # the APIs that definitions serve
+        if stale:
             implied_events = _implied_changes(cluster, state, stale)
             state = _with_events(state, implied_events, revision)
             for resource, of_resource in implied_events.items():

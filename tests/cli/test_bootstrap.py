@@ -221,6 +221,123 @@ def test_watch_shows_account_of_new_namespace(kubepy: Kubepy) -> None:
     assert done.out == "serviceaccount/default\n" * 4
 
 
+# --- APIServices ----------------------------------------------------------------------------------
+
+CRONTABS = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: crontabs.stable.example.com}
+spec:
+  group: stable.example.com
+  scope: Namespaced
+  names: {plural: crontabs, singular: crontab, kind: CronTab}
+  versions:
+  - {name: v1, served: true, storage: true, schema: &schema {openAPIV3Schema: {type: object}}}
+  - {name: v1beta1, served: false, storage: false, schema: *schema}
+  - {name: v1alpha1, served: true, storage: false, schema: *schema}
+"""
+
+
+@pytest.mark.parametrize("bootstrap", ["minimal", "full"])
+def test_api_services_are_those_of_a_server(bootstrap: str, bare: Kubepy, folder: Path) -> None:
+    assert bare("init", f"--bootstrap={bootstrap}").status == 0
+    lines = bare("get", "apiservices").out.splitlines()
+    assert lines[0].split() == ["NAME", "SERVICE", "AVAILABLE", "AGE"]
+    assert [line.split()[:3] for line in lines[1:3]] == [
+        ["v1.", "Local", "True"],
+        ["v1.admissionregistration.k8s.io", "Local", "True"],
+    ]
+    assert len(lines) == 1 + 21
+    core, apps = read(bare, "apiservice", "v1."), read(bare, "apiservice", "v1.apps")
+    assert core["spec"] == {"groupPriorityMinimum": 18000, "version": "v1", "versionPriority": 1}
+    assert apps["metadata"]["labels"] == {"kube-aggregator.kubernetes.io/automanaged": "onstart"}
+    assert apps["status"]["conditions"] == [
+        {
+            "lastTransitionTime": apps["metadata"]["creationTimestamp"],
+            "message": "Local APIServices are always available",
+            "reason": "Local",
+            "status": "True",
+            "type": "Available",
+        }
+    ]
+    assert not any("apiservices" in file for file in files(folder))
+    assert bare("fsck").status == 0
+
+
+def test_each_served_version_of_a_definition_has_an_api_service(kubepy: Kubepy) -> None:
+    Path("crd.yaml").write_text(CRONTABS)
+    kubepy("apply", "-f", "crd.yaml")
+    names = kubepy("get", "apiservices", "-o", "name").out
+    assert [name.partition("/")[2] for name in names.split() if "stable" in name] == [
+        "v1.stable.example.com",
+        "v1alpha1.stable.example.com",
+    ]
+    service = read(kubepy, "apiservice", "v1.stable.example.com")
+    definition = read(kubepy, "crd", "crontabs.stable.example.com")
+    assert service["spec"] == {
+        "group": "stable.example.com",
+        "groupPriorityMinimum": 1000,
+        "version": "v1",
+        "versionPriority": 100,
+    }
+    since = definition["metadata"]["creationTimestamp"]
+    assert service["metadata"]["creationTimestamp"] == since
+    assert service["metadata"]["labels"] == {"kube-aggregator.kubernetes.io/automanaged": "true"}
+    kubepy("delete", "crd", "crontabs.stable.example.com")
+    assert "stable" not in kubepy("get", "apiservices").out
+
+
+@pytest.mark.parametrize("bootstrap", ["minimal", "full"])
+def test_deleted_api_service_of_the_server_is_back_after_a_start(
+    bootstrap: str, bare: Kubepy
+) -> None:
+    assert bare("init", f"--bootstrap={bootstrap}").status == 0
+    assert bare("delete", "apiservice", "v1.apps").status == 0
+    assert "NotFound" in bare("get", "apiservice", "v1.apps").err
+    assert bare("get", "deployments").status == 0
+    bare("controller", "--once")
+    assert bare("get", "apiservice", "v1.apps").status == 0
+
+
+def test_deleted_api_service_of_a_definition_is_back_at_once(kubepy: Kubepy) -> None:
+    Path("crd.yaml").write_text(CRONTABS)
+    kubepy("apply", "-f", "crd.yaml")
+    before = read(kubepy, "apiservice", "v1.stable.example.com")["metadata"]["uid"]
+    assert kubepy("delete", "apiservice", "v1.stable.example.com").status == 0
+    assert read(kubepy, "apiservice", "v1.stable.example.com")["metadata"]["uid"] != before
+
+
+def test_changed_api_service_is_a_file(kubepy: Kubepy, folder: Path) -> None:
+    for name in ("v1.", "v1.batch"):
+        before = files(folder)
+        uid = read(kubepy, "apiservice", name)["metadata"]["uid"]
+        assert kubepy("label", "apiservice", name, "a=b").status == 0
+        assert len(files(folder) - before) == 1
+        assert read(kubepy, "apiservice", name)["metadata"]["uid"] == uid
+    assert kubepy("get", "apiservices").out.count("Local") == 21
+    assert kubepy("fsck").status == 0
+
+
+def test_own_api_service_stands_beside_those_of_the_server(kubepy: Kubepy) -> None:
+    service = {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": "v1beta1.metrics.example.com"},
+        "spec": {
+            "group": "metrics.example.com",
+            "groupPriorityMinimum": 100,
+            "service": {"name": "metrics", "namespace": "kube-system"},
+            "version": "v1beta1",
+            "versionPriority": 100,
+        },
+    }
+    Path("service.json").write_text(json.dumps(service))
+    assert kubepy("apply", "-f", "service.json").status == 0
+    row = kubepy("get", "apiservice", "v1beta1.metrics.example.com", "--no-headers").out
+    assert row.split()[:3] == ["v1beta1.metrics.example.com", "kube-system/metrics", "Unknown"]
+    assert kubepy("get", "apiservices", "--no-headers").out.count("\n") == 22
+
+
 # --- full -----------------------------------------------------------------------------------------
 
 

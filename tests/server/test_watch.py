@@ -213,6 +213,29 @@ def test_namespace_brings_its_implied_objects(api: Api) -> None:
     assert told(stream, 1) == [("MODIFIED", "default")]
 
 
+def test_definition_brings_and_takes_its_api_service(api: Api) -> None:
+    stream = api.stream(
+        "/apis/apiregistration.k8s.io/v1/apiservices?watch=1&sendInitialEvents=false"
+        "&resourceVersionMatch=NotOlderThan"
+    )
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    names = {"plural": "shirts", "singular": "shirt", "kind": "Shirt"}
+    group = "stable.example.com"
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"shirts.{group}"},
+        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    api.post(path, definition)
+    assert told(stream, 1) == [("ADDED", f"v1.{group}")]
+    api.delete(f"{path}/shirts.{group}")
+    api.patch(f"{path}/shirts.{group}", {"metadata": {"finalizers": None}})
+    assert told(stream, 1) == [("DELETED", f"v1.{group}")]
+
+
 def test_tables_have_their_columns_in_first_event_only(api: Api) -> None:
     create(api, "a", k="v")
     create(api, "b")

@@ -35,7 +35,8 @@ ADDRESS_TYPES = ("InternalIP", "ExternalIP")
 
 
 class ClusterView(Protocol):
-    """The objects of the cluster at one moment."""
+    """The objects of the cluster at one moment, implied ones included (``Client.list_implied``):
+    informers alone do not hold the Service ``kubernetes`` of a cluster with few files."""
 
     @property
     def now(self) -> datetime: ...

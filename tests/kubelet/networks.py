@@ -25,15 +25,25 @@ NOW_TEXT = "2026-01-01T12:00:00Z"
 Object = dict[str, Any]
 
 
+class Answered(NamedTuple):
+    """What a container answers."""
+
+    status: int
+    body: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+
 class Codes(NamedTuple):
     """A schedule: a status until so many seconds have passed, then another one."""
 
     first: int
     until: float
     then: int
+    body: str | None = None
 
-    def status(self, seconds: float) -> int:
-        return self.first if seconds < self.until else self.then
+    def at(self, seconds: float) -> Answered:
+        status = self.first if seconds < self.until else self.then
+        return Answered(status, self.body, (("X-Served-By", "rule"),))
 
 
 class Says(NamedTuple):

@@ -127,6 +127,15 @@ def test_paths_answer_as_their_schedules_say(cluster: SmallCluster) -> None:
     assert cluster.ask(pod, "localhost/other") == "404 404 page not found"
 
 
+def test_rule_says_body_and_headers(cluster: SmallCluster) -> None:
+    http = (("/", Codes(200, 0, 200, "hello\n")),)
+    cluster.behaviours["own"] = Says(listens=(80,), http=http)
+    pod = cluster.pod("web-0")
+    answer = cluster.inside(pod).http(HttpRequest("GET", "http://localhost"), NOW)
+    assert (answer.status, answer.body) == (200, b"hello\n")
+    assert answer.headers[0] == ("X-Served-By", "rule")
+
+
 def test_probe_asks_a_pod_whatever_its_policies_say(cluster: SmallCluster) -> None:
     pod = cluster.web("web-0")
     cluster.policy("deny", podSelector={}, policyTypes=["Ingress", "Egress"])

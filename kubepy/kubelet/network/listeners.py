@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
@@ -16,7 +17,7 @@ from kubepy.api.clock import parse_time
 from kubepy.api.meta import AnyObject, name_of, nested_list, nested_map, spec_of, status_of
 from kubepy.api.objects.pods import is_restartable_init_container
 from kubepy.kubelet.network.services import protocol_of
-from kubepy.shell.surroundings import HttpAnswer, HttpRequest
+from kubepy.shell.surroundings import Headers, HttpAnswer, HttpRequest
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Pod
@@ -38,11 +39,24 @@ class Listener(NamedTuple):
 FindListener = Callable[[Any, int], Listener | None]  # of a pod and the number of a port
 
 
-class StatusSchedule(Protocol):
-    """A status that changes with time."""
+class Reply(Protocol):
+    """What is answered to a request. ``body``: None for the line that names the pod."""
 
-    def status(self, seconds: float) -> int:
-        """Return the status so many seconds after the container's start."""
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def body(self) -> str | None: ...
+
+    @property
+    def headers(self) -> Headers: ...
+
+
+class ReplySchedule(Protocol):
+    """The answers to requests of one path, one after the other."""
+
+    def at(self, seconds: float) -> Reply:
+        """Return the answer so many seconds after the container's start."""
 
 
 class Listening(Protocol):
@@ -52,27 +66,43 @@ class Listening(Protocol):
     def listens(self) -> tuple[int, ...] | None: ...
 
     @property
-    def http(self) -> tuple[tuple[str, Any], ...]: ...
+    def http(self) -> tuple[tuple[str, ReplySchedule], ...]: ...
 
     @property
     def is_known(self) -> bool: ...
+
+
+FindSchedule = Callable[[Any, str], ReplySchedule | None]  # of a behaviour and a path
+
+
+def exact_schedule(behaviour: Listening, path: str) -> ReplySchedule | None:
+    """Return the answers to requests of that very path."""
+    schedules = dict(behaviour.http)
+    return schedules.get(path)
 
 
 class DeclaredListeners:
     """Finds the container that listens on a port as its behaviour and its manifest say.
 
     :param behaviour_of: returns the behaviour of a container of a pod.
+    :param schedule_of: returns the answers of a behaviour to a path; it may know patterns.
     """
 
-    def __init__(self, behaviour_of: Callable[[Any, Any], Listening]) -> None:
+    def __init__(
+        self,
+        behaviour_of: Callable[[Any, Any], Listening],
+        schedule_of: FindSchedule = exact_schedule,
+    ) -> None:
         self._behaviour_of = behaviour_of
+        self._schedule_of = schedule_of
 
     def __call__(self, pod: Pod, port: int) -> Listener | None:
         for container, started in running_containers(pod):
             behaviour = self._behaviour_of(pod, container)
             ports = ports_of(container, behaviour)
             if port in ports:
-                answer = answer_of(pod, behaviour, started)
+                find = partial(self._schedule_of, behaviour) if behaviour.http else None
+                answer = answer_of(pod, started, find)
                 return Listener(container["name"], answer)
         return None
 
@@ -128,25 +158,38 @@ def _probed_ports(container: AnyObject) -> Iterator[int]:
 # --- answers --------------------------------------------------------------------------------------
 
 
-def answer_of(pod: AnyObject, behaviour: Listening, started: datetime) -> AnswerRequest:
-    """Return what a container answers that started then."""
+def answer_of(
+    pod: AnyObject, started: datetime, find: Callable[[str], ReplySchedule | None] | None
+) -> AnswerRequest:
+    """Return what a container answers that started then.
+
+    :param find: returns the answers to a path; None: every path is answered alike.
+    """
     line = f"{name_of(pod)}\n"
-    schedules = dict(behaviour.http)
-    if not schedules:
-        return lambda request, now: text_answer(200, line)
 
     def answer(request: HttpRequest, now: datetime) -> HttpAnswer:
-        schedule = schedules.get(path_of(request))
+        if find is None:
+            return text_answer(200, line)
+        schedule = find(path_of(request))
         if schedule is None:
             return text_answer(404, "404 page not found\n")
         age = now - started
-        status = schedule.status(age.total_seconds())
-        if status < 400:
-            return text_answer(status, line)
-        reason = reason_of(status)
-        return text_answer(status, f"{reason}\n")
+        reply = schedule.at(age.total_seconds())
+        return _answer_with(reply, line)
 
     return answer
+
+
+def _answer_with(reply: Reply, line: str) -> HttpAnswer:
+    body = reply.body
+    if body is None:
+        body = line
+        if reply.status >= 400:
+            body = f"{reason_of(reply.status)}\n"
+    answer = text_answer(reply.status, body)
+    if not reply.headers:
+        return answer
+    return answer._replace(headers=(*reply.headers, *answer.headers))
 
 
 def text_answer(status: int, body: str, media_type: str = TEXT) -> HttpAnswer:

@@ -121,9 +121,11 @@ class _Parser:
         return matches.pop()
 
     def _read_short(self, argument: str) -> None:
-        whole = self.by_name.get(argument)
-        if whole and len(argument) > 2:  # -name of find-like options with one dash
-            value = self._next_value(argument[1:]) if whole.value else ""
+        name, separator, value = argument.partition("=")
+        whole = self.by_name.get(name)
+        if whole and len(name) > 2:  # a long option with one dash
+            if whole.value and not separator:
+                value = self._next_value(name[1:])
             self.options.given.append((whole.key, value))
             return
         letters = argument[1:]

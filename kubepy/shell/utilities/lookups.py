@@ -1,0 +1,271 @@
+"""Programs that ask for names and connect: nslookup, getent, dig, host, ping, nc."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Sequence
+
+from kubepy.shell.files import FileError
+from kubepy.shell.surroundings import HttpRequest, NetworkError
+from kubepy.shell.utilities.program import Arguments, Failure, complain, program
+from kubepy.shell.utility import Delay, Invocation, Unknown
+
+RESOLVER_FILE = "/etc/resolv.conf"
+USUAL_SERVER = "10.96.0.10"
+SERVER_NAME = "kube-dns.kube-system.svc.cluster.local"
+CONNECT_SECONDS = 130.0
+RESOLVE_SECONDS = 10.0
+NO_SERVER = ";; connection timed out; no servers could be reached\n"
+ECHO_PORT = 7
+PING_TIME = "0.050"
+REQUEST_LINE = re.compile(rb"([A-Z]+) (\S+) HTTP/1\.[01]\r?\n")
+
+
+def _resolver(call: Invocation) -> tuple[str, list[str]]:
+    """Return the DNS server and the search domains of a container."""
+    try:
+        text = call.files.read(RESOLVER_FILE).decode("utf-8", "replace")
+    except FileError:
+        return USUAL_SERVER, []
+    server = USUAL_SERVER
+    domains: list[str] = []
+    for line in text.splitlines():
+        keyword, *values = line.split() or [""]
+        if keyword == "nameserver" and values:
+            server = values[0]
+        elif keyword == "search":
+            domains = values
+    return server, domains
+
+
+def _addresses(call: Invocation, name: str, *, status: int = 1, message: str = "") -> Sequence[str]:
+    """Return the addresses of a name, none if it has none.
+
+    Where no server answers, the program ends after a while with a status and a message.
+    """
+    try:
+        return call.surroundings.resolve(name, call.now)
+    except NetworkError as error:
+        if error.kind == "no such host":
+            return ()
+        seconds = error.seconds or RESOLVE_SECONDS
+        raise Delay(seconds, status, err=message.encode()) from error
+
+
+def _full_name(call: Invocation, name: str, addresses: Sequence[str]) -> str:
+    """Return the name with the search domain that leads to the same addresses."""
+    for domain in _resolver(call)[1]:
+        candidate = f"{name}.{domain}"
+        if list(_addresses(call, f"{candidate}.")) == list(addresses):
+            return candidate
+    return name
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+@program("-type=TYPE", "-query=TYPE")
+def nslookup(call: Invocation, options: Arguments) -> int:
+    """Ask for the addresses of a name, in the words of busybox 1.28."""
+    call.reads_network()
+    names = options.operands
+    if not names or len(names) > 2:
+        raise Unknown("nslookup with these operands")
+    name = names[0]
+    kind = (options.get("type") or options.get("query") or "a").lower()
+    if kind not in ("a", "aaaa") or _is_address(name):
+        raise Unknown(f"nslookup of {kind} {name}")
+    server = names[1] if len(names) > 1 else _resolver(call)[0]
+    failure = f"nslookup: can't resolve '{name}'\n"
+    addresses = _addresses(call, name, message=failure)
+    server_name = SERVER_NAME if server in _addresses(call, f"{SERVER_NAME}.") else ""
+    shown = f"{server} {server_name}".rstrip()
+    call.out(f"Server:    {server}\nAddress 1: {shown}\n\n")
+    if not addresses:
+        raise Failure(f"can't resolve '{name}'")
+    full = _full_name(call, name, addresses)
+    call.out(f"Name:      {name}\n")
+    for number, address in enumerate(addresses, 1):
+        shown = f"{address} {full}" if full != name or "." in name else address
+        call.out(f"Address {number}: {shown}\n")
+    return 0
+
+
+@program(is_permuted=False)
+def getent(call: Invocation, options: Arguments) -> int:
+    """Look up hosts; other databases are not known."""
+    if len(options.operands) < 2 or options.operands[0] not in ("hosts", "ahostsv4"):
+        raise Unknown("getent of another database")
+    call.reads_network()
+    database, *names = options.operands
+    if database != "hosts":
+        raise Unknown(f"getent {database}")
+    status = 0
+    for name in names:
+        addresses = _addresses(call, name, status=2)
+        if not addresses:
+            status = 2
+        full = _full_name(call, name, addresses) if addresses else name
+        for address in addresses:
+            call.out(f"{address:<15s} {full}\n")
+    return status
+
+
+def dig(call: Invocation) -> int:
+    """Ask for the addresses of a name; known is ``+short``."""
+    call.reads_network()
+    names: list[str] = []
+    is_short = False
+    searches = False
+    for argument in call.args:
+        if argument == "+short":
+            is_short = True
+        elif argument in ("+search", "+nosearch"):
+            searches = argument == "+search"
+        elif argument.startswith(("+", "-")):
+            raise Unknown(f"dig {argument}")
+        elif not argument.startswith("@") and argument.upper() not in ("A", "IN"):
+            names.append(argument)
+    if not is_short or len(names) != 1 or names[0].upper() in ("AAAA", "SRV", "ANY", "PTR", "TXT"):
+        raise Unknown("dig with these operands")
+    name = names[0] if searches or names[0].endswith(".") else f"{names[0]}."
+    for address in _addresses(call, name, status=9, message=NO_SERVER):
+        call.out(f"{address}\n")
+    return 0
+
+
+@program("-t=TYPE")
+def host(call: Invocation, options: Arguments) -> int:
+    """Ask for the addresses of a name."""
+    call.reads_network()
+    if len(options.operands) != 1 or options.get("t", "A").upper() != "A":
+        raise Unknown("host with these operands")
+    name = options.operands[0]
+    if _is_address(name):
+        raise Unknown("host of an address")
+    addresses = _addresses(call, name, message=NO_SERVER)
+    if not addresses:
+        call.out(f"Host {name} not found: 3(NXDOMAIN)\n")
+        return 1
+    full = _full_name(call, name, addresses)
+    for address in addresses:
+        call.out(f"{full} has address {address}\n")
+    return 0
+
+
+@program("-c=COUNT", "-i=SECONDS", "-n", "-q", "-W=SECONDS", "-w=SECONDS", "-4")
+def ping(call: Invocation, options: Arguments) -> int:
+    """Send echo requests, in busybox's words; without ``-c`` it would not end."""
+    call.reads_network()
+    if not options.has("c") or len(options.operands) != 1:
+        raise Unknown("ping without -c")
+    if options.has("w"):
+        raise Unknown("ping -w")
+    name = options.operands[0]
+    count = int(options.get("c"))
+    interval = float(options.get("i", "1"))
+    failure = f"{call.name}: bad address '{name}'\n"
+    addresses = _addresses(call, name, message=failure)
+    if not addresses:
+        raise Failure(f"bad address '{name}'")
+    address = addresses[0]
+    is_answered = _answers(call, address)
+    lines = [f"PING {name} ({address}): 56 data bytes"]
+    if is_answered and not options.has("q"):
+        lines += [
+            f"64 bytes from {address}: seq={number} ttl=64 time={PING_TIME} ms"
+            for number in range(count)
+        ]
+    received = count if is_answered else 0
+    lost = 0 if is_answered else 100
+    totals = f"{count} packets transmitted, {received} packets received, {lost}% packet loss"
+    lines += ["", f"--- {name} ping statistics ---", totals]
+    if is_answered:
+        lines.append(f"round-trip min/avg/max = {PING_TIME}/{PING_TIME}/{PING_TIME} ms")
+    wait = 0.0 if is_answered else float(options.get("W", "10"))
+    seconds = (count - 1) * interval + wait
+    text = "".join(f"{line}\n" for line in lines)
+    status = 0 if is_answered else 1
+    if seconds <= 0:
+        call.out(text)
+        return status
+    raise Delay(seconds, status, out=text.encode())
+
+
+def _answers(call: Invocation, address: str) -> bool:
+    """Tell whether a host is there: it accepts or refuses a connection."""
+    try:
+        call.surroundings.connect(address, ECHO_PORT, call.now)
+    except NetworkError as error:
+        return error.kind in ("refused", "reset")
+    return True
+
+
+@program("-z", "-v", "-n", "-w=SECONDS", "-4", "-6", "-q=SECONDS", "-N")
+def nc(call: Invocation, options: Arguments) -> int:
+    """Connect to a port, in busybox's words; listening is not known."""
+    call.reads_network()
+    if len(options.operands) != 2 or not options.operands[1].isdigit():
+        raise Unknown("nc with these operands")
+    name, port = options.operands[0], int(options.operands[1])
+    failure = f"{call.name}: bad address '{name}'\n"
+    addresses = _addresses(call, name, message=failure)
+    if not addresses:
+        raise Failure(f"bad address '{name}'")
+    place = f"{name} ({addresses[0]}:{port})"
+    try:
+        call.surroundings.connect(name, port, call.now)
+    except NetworkError as error:
+        return _not_connected(call, options, place, error)
+    if options.has("v"):
+        call.err(f"{place} open\n")
+    if not options.has("z"):
+        _talk(call, name, port)
+    return 0
+
+
+def _not_connected(call: Invocation, options: Arguments, place: str, error: NetworkError) -> int:
+    problems = {
+        "refused": "Connection refused",
+        "unreachable": "No route to host",
+        "reset": "Connection reset by peer",
+        "timeout": "Connection timed out",
+    }
+    problem = problems.get(error.kind, "Connection timed out")
+    seconds = error.seconds
+    if error.kind == "timeout":
+        seconds = float(options.get("w", "0")) or CONNECT_SECONDS
+    message = f"nc: {place}: {problem}\n" if options.has("v") else ""
+    if seconds > 0:
+        raise Delay(seconds, 1, err=message.encode())
+    call.err(message)
+    return 1
+
+
+def _talk(call: Invocation, name: str, port: int) -> None:
+    """Send standard input, if it is a request over HTTP, and print the answer."""
+    match = REQUEST_LINE.match(call.stdin)
+    if match is None:
+        return
+    head, _, body = call.stdin.replace(b"\r\n", b"\n").partition(b"\n\n")
+    headers: list[tuple[str, str]] = []
+    for line in head.decode("latin-1").split("\n")[1:]:
+        key, _, value = line.partition(":")
+        headers.append((key.strip(), value.strip()))
+    url = f"http://{name}:{port}{match[2].decode('latin-1')}"
+    request = HttpRequest(match[1].decode(), url, tuple(headers), body)
+    try:
+        answer = call.surroundings.http(request, call.now)
+    except NetworkError:
+        complain(call, "read error: Connection reset by peer")
+        return
+    call.out(f"HTTP/1.1 {answer.status} {answer.reason}\r\n")
+    for key, value in answer.headers:
+        call.out(f"{key}: {value}\r\n")
+    call.out(b"\r\n" + answer.body)

@@ -1,0 +1,280 @@
+"""Programs that tell of the machine: hostname, id, uname, ps, df, free, mount and others."""
+
+from __future__ import annotations
+
+from kubepy.shell.surroundings import NetworkError
+from kubepy.shell.utilities.inputs import absolute
+from kubepy.shell.utilities.program import Arguments, Failure, complain, program, usage_error
+from kubepy.shell.utility import Invocation, Unknown
+
+KERNEL = "0"  # as the nodes of a cluster say
+MACHINE = "x86_64"
+PROCESSORS = 4
+MEMORY = 16 * 1024**2  # kibibytes
+DISK = 100 * 1024**2  # kibibytes
+
+
+@program(
+    "-s,--short", "-f,--fqdn,--long", "-i,--ip-address", "-I,--all-ip-addresses", "-d,--domain"
+)
+def hostname(call: Invocation, options: Arguments) -> int:
+    """Print the name or the addresses of a pod."""
+    if options.operands:
+        raise Unknown("hostname that sets a name")
+    name = call.hostname
+    if options.has("i", "I"):
+        call.reads_network()
+        try:
+            addresses = call.surroundings.resolve(name, call.now)
+        except NetworkError:
+            raise Failure("Name or service not known") from None
+        call.out(" ".join(addresses) + (" \n" if options.has("I") else "\n"))
+        return 0
+    if options.has("s"):
+        name = name.partition(".")[0]
+    if options.has("f"):
+        name = _full_name(call)
+    if options.has("d"):
+        name = _full_name(call).partition(".")[2]
+        call.out(f"{name}\n" if name else "")
+        return 0
+    call.out(f"{name}\n")
+    return 0
+
+
+def _full_name(call: Invocation) -> str:
+    """Return the first name that /etc/hosts has for the host, its own name otherwise."""
+    if call.files.is_file("/etc/hosts"):
+        for line in call.files.read("/etc/hosts").decode("utf-8", "replace").splitlines():
+            names = line.partition("#")[0].split()[1:]
+            if call.hostname in names:
+                return names[0]
+    return call.hostname
+
+
+@program("-u,--user", "-g,--group", "-G,--groups", "-n,--name", "-r,--real")
+def id_(call: Invocation, options: Arguments) -> int:
+    """Print the user and the groups."""
+    if options.operands:
+        raise Unknown("id of a user")
+    user = call.user
+    name = "root" if user == 0 else ""
+    kind = options.last_of("u", "g", "G")
+    if kind:
+        number = user if kind == "u" else 0
+        text = name if kind == "u" else "root"
+        if options.has("n") and not text:
+            complain(call, f"cannot find name for user ID {user}")
+            call.out(f"{user}\n")
+            return 1
+        call.out(f"{text if options.has('n') else number}\n")
+        return 0
+    if options.has("n", "r"):
+        raise Failure("cannot print only names or real IDs in default format")
+    shown = f"{user}({name})" if name else str(user)
+    call.out(f"uid={shown} gid=0(root) groups=0(root)\n")
+    return 0
+
+
+@program()
+def whoami(call: Invocation, options: Arguments) -> int:
+    """Print the name of the user."""
+    if options.operands:
+        raise usage_error(call.name, f"extra operand '{options.operands[0]}'")
+    if call.user:
+        raise Failure(f"cannot find name for user ID {call.user}")
+    call.out("root\n")
+    return 0
+
+
+@program(
+    "-a,--all",
+    "-s,--kernel-name",
+    "-n,--nodename",
+    "-r,--kernel-release",
+    "-v,--kernel-version",
+    "-m,--machine",
+    "-o,--operating-system",
+)
+def uname(call: Invocation, options: Arguments) -> int:
+    """Print names of the system."""
+    if options.operands:
+        raise usage_error(call.name, f"extra operand '{options.operands[0]}'")
+    values = {
+        "s": "Linux",
+        "n": call.hostname,
+        "r": KERNEL,
+        "v": "#1 SMP",
+        "m": MACHINE,
+        "o": "GNU/Linux",
+    }
+    wanted = [key for key in values if options.has(key, "a")] or ["s"]
+    call.out(" ".join(values[key] for key in wanted) + "\n")
+    return 0
+
+
+@program()
+def arch(call: Invocation, options: Arguments) -> int:
+    """Print the kind of machine."""
+    call.out(f"{MACHINE}\n")
+    return 0
+
+
+@program("--all", "--ignore=N")
+def nproc(call: Invocation, options: Arguments) -> int:
+    """Print how many processors there are."""
+    ignored = options.get("ignore", "0")
+    if not ignored.isdigit():
+        raise Failure(f"invalid number: '{ignored}'")
+    call.out(f"{max(PROCESSORS - int(ignored), 1)}\n")
+    return 0
+
+
+@program("-p,--pretty", "-s,--since")
+def uptime(call: Invocation, options: Arguments) -> int:
+    """Print since when the container runs."""
+    call.reads_clock()
+    started = call.started or call.now
+    if options.has("s"):
+        call.out(f"{started:%Y-%m-%d %H:%M:%S}\n")
+        return 0
+    minutes = int((call.now - started).total_seconds()) // 60
+    if options.has("p"):
+        call.out(f"up {minutes} minute{'' if minutes == 1 else 's'}\n")
+        return 0
+    days, rest = divmod(minutes, 24 * 60)
+    length = f"{rest // 60:2d}:{rest % 60:02d}" if rest >= 60 else f"{rest} min"
+    if days:
+        length = f"{days} day{'' if days == 1 else 's'}, {length}"
+    call.out(f" {call.now:%H:%M:%S} up {length},  0 users,  load average: 0.00, 0.00, 0.00\n")
+    return 0
+
+
+@program("-b,--bytes", "-k,--kibi", "-m,--mebi", "-g,--gibi", "-h,--human")
+def free(call: Invocation, options: Arguments) -> int:
+    """Print the memory of the machine."""
+    unit = options.last_of("b", "k", "m", "g", "h") or "k"
+    used, cached = MEMORY // 8, MEMORY // 4
+    available = MEMORY - used
+    titles = ["total", "used", "free", "shared", "buff/cache", "available"]
+    numbers = [MEMORY, used, available - cached, 0, cached, available]
+    cells = [_memory(number, unit) for number in numbers]
+    swap = [_memory(0, unit)] * 3
+    for title, row in (("", titles), ("Mem:", cells), ("Swap:", swap)):
+        call.out(f"{title:<8}" + "".join(f"{cell:>12}" for cell in row) + "\n")
+    return 0
+
+
+def _memory(kibibytes: int, unit: str) -> str:
+    if unit == "h":
+        return f"{kibibytes / 1024**2:.1f}Gi" if kibibytes >= 1024**2 else f"{kibibytes}Ki"
+    divisors = {"k": 1, "m": 1024, "g": 1024**2}
+    return str(kibibytes * 1024 if unit == "b" else kibibytes // divisors[unit])
+
+
+@program("-a,--all", "-h,--human-readable", "-k", "-m", "-P,--portability", "-T,--print-type")
+def df(call: Invocation, options: Arguments) -> int:
+    """Print the file systems of a container with what is in them."""
+    if options.has("T"):
+        raise Unknown("df -T")
+    mounts = [("/", call.files.root)] + [(mount.path, mount.tree) for mount in call.files.mounts]
+    status = 0
+    if options.operands:
+        chosen = []
+        for name in options.operands:
+            path = absolute(call, name)
+            if not call.files.exists(path):
+                complain(call, f"{name}: No such file or directory")
+                status = 1
+                continue
+            chosen.append(_mount_of(call.files.real_path(path), [place for place, _ in mounts]))
+        mounts = [mount for place in chosen for mount in mounts if mount[0] == place]
+        if not mounts:
+            return status
+    unit = options.last_of("h", "k", "m")
+    titles = {"h": ("Size", "Avail"), "m": ("1M-blocks", "Available")}
+    size_title, free_title = titles.get(unit, ("1K-blocks", "Available"))
+    rows = [["Filesystem", size_title, "Used", free_title, "Use%", "Mounted on"]]
+    for path, tree in mounts:
+        total = tree.limit // 1024 if tree.limit else DISK
+        used = -(-tree.size // 1024)
+        device = "overlay" if path == "/" else "/dev/vda1"
+        percent = f"{-(-used * 100 // total)}%"
+        sizes = [_disk(number, unit) for number in (total, used, total - used)]
+        rows.append([device, *sizes, percent, path])
+    _print_table(call, rows)
+    return status
+
+
+def _mount_of(path: str, places: list[str]) -> str:
+    within = [place for place in places if f"{path}/".startswith(place.rstrip("/") + "/")]
+    return max(within, key=len)
+
+
+def _disk(kibibytes: int, unit: str) -> str:
+    from kubepy.shell.utilities.listing import human_size
+
+    if unit == "h":
+        return human_size(kibibytes * 1024) if kibibytes else "0"
+    return str(-(-kibibytes // 1024)) if unit == "m" else str(kibibytes)
+
+
+def _print_table(call: Invocation, rows: list[list[str]]) -> None:
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    for row in rows:
+        cells = [cell.rjust(width) for cell, width in zip(row[1:5], widths[1:], strict=True)]
+        call.out(" ".join([row[0].ljust(max(widths[0], 14)), *cells, row[5]]) + "\n")
+
+
+@program("-t=TYPE", "-l")
+def mount(call: Invocation, options: Arguments) -> int:
+    """List the file systems of a container."""
+    if options.operands:
+        raise Unknown("mount of a file system")
+    lines = [("overlay", "/", "overlay", "rw")]
+    for place in call.files.mounts:
+        lines.append(("/dev/vda1", place.path, "ext4", "ro" if place.read_only else "rw"))
+    for device, path, kind, access in lines:
+        if options.get("t", kind) == kind:
+            call.out(f"{device} on {path} type {kind} ({access},relatime)\n")
+    return 0
+
+
+@program("-d,--data", "-f,--file-system")
+def sync(call: Invocation, options: Arguments) -> int:
+    """Write files to the disk: there is nothing to do."""
+    for name in options.operands:
+        if not call.files.exists(absolute(call, name)):
+            raise Failure(f"error opening '{name}': No such file or directory")
+    return 0
+
+
+def ps(call: Invocation) -> int:
+    """List the processes: as busybox does, or as procps does for ``aux`` and ``-ef``."""
+    call.reads_clock()
+    style = "".join(call.args).replace("-", "")
+    if style in ("", "a", "x", "ax", "A", "e", "w", "ww"):
+        call.out("PID   USER     TIME  COMMAND\n")
+        for pid, _, user, command in call.processes:
+            call.out(f"{pid:5d} {_user(user):<8s} {'0:00':>5s} {command}\n")
+    elif style in ("aux", "auxw", "auxww", "auxf"):
+        call.out("USER         PID %CPU %MEM    VSZ   RSS TTY      STAT START   TIME COMMAND\n")
+        for pid, _, user, command in call.processes:
+            numbers = f"{pid:7d}  0.0  0.0   4000  1000"
+            call.out(f"{_user(user):<8s} {numbers} ?        S    {_start(call)}   0:00 {command}\n")
+    elif style in ("ef", "eaf", "Af"):
+        call.out("UID          PID    PPID  C STIME TTY          TIME CMD\n")
+        for pid, parent, user, command in call.processes:
+            numbers = f"{pid:7d} {parent:7d}  0"
+            call.out(f"{_user(user):<8s} {numbers} {_start(call)} ?        00:00:00 {command}\n")
+    else:
+        raise Unknown(f"ps {' '.join(call.args)}")
+    return 0
+
+
+def _user(number: int) -> str:
+    return "root" if number == 0 else str(number)
+
+
+def _start(call: Invocation) -> str:
+    return f"{call.started or call.now:%H:%M}"

@@ -13,12 +13,25 @@ from fnmatch import fnmatch
 
 from kubepy.shell.files import DEVICE, FOLDER, LINK, FileError, FileStat
 from kubepy.shell.utilities.inputs import absolute, read_file
-from kubepy.shell.utilities.program import Arguments, Failure, complain, program
+from kubepy.shell.utilities.program import Arguments, Failure, Style, complain, program
 from kubepy.shell.utility import Invocation, Unknown
 
 BUNDLE = re.compile(r"[a-zA-Z]+")
 WITH_VALUE = "fC"
 GZIP_MARK = b"\x1f\x8b"
+
+
+def _with_dashes(arguments: list[str]) -> list[str]:
+    """Write a first word of letters, as in ``tar cf -``, as options."""
+    if not arguments or not BUNDLE.fullmatch(arguments[0]):
+        return arguments
+    letters, *rest = arguments
+    words: list[str] = []
+    for letter in letters:
+        words.append(f"-{letter}")
+        if letter in WITH_VALUE and rest:
+            words.append(rest.pop(0))
+    return words + rest
 
 
 @program(
@@ -41,9 +54,10 @@ GZIP_MARK = b"\x1f\x8b"
     "--exclude=PATTERN",
     "--strip-components=NUM",
     "--warning=KEYWORD",
-    usage_status=2,
+    style=Style(usage_status=2, rewrite=_with_dashes),
 )
-def _tar(call: Invocation, options: Arguments) -> int:
+def tar(call: Invocation, options: Arguments) -> int:
+    """Pack and unpack archives."""
     modes = [key for key, _ in options.given if key in ("c", "x", "t")]
     if len(set(modes)) != 1:
         raise Unknown("tar without one of c, x and t")
@@ -52,18 +66,11 @@ def _tar(call: Invocation, options: Arguments) -> int:
     return _Unpacking(call, options).run()
 
 
-def tar(call: Invocation) -> int:
-    """Pack and unpack archives; the first word may be letters without a dash."""
-    arguments = list(call.args)
-    if arguments and BUNDLE.fullmatch(arguments[0]):
-        letters = arguments.pop(0)
-        words: list[str] = []
-        for letter in letters:
-            words.append(f"-{letter}")
-            if letter in WITH_VALUE and arguments:
-                words.append(arguments.pop(0))
-        arguments = words + arguments
-    return _tar.run(call, arguments)
+def _is_excluded(name: str, options: Arguments) -> bool:
+    """Tell whether a name, or that of a directory above it, is left out."""
+    parts = name.rstrip("/").split("/")
+    names = ["/".join(parts[start:end]) for end in range(1, len(parts) + 1) for start in range(end)]
+    return any(fnmatch(each, glob) for glob in options.all("exclude") for each in names)
 
 
 class _Packing:
@@ -101,7 +108,7 @@ class _Packing:
         return self.status
 
     def _add(self, archive: tarfile.TarFile, name: str) -> None:
-        if any(fnmatch(name, glob) for glob in self.options.all("exclude")):
+        if _is_excluded(name, self.options):
             return
         path = posixpath.join(self.folder, name)
         try:
@@ -207,7 +214,7 @@ class _Unpacking:
             ) from None
 
     def _is_wanted(self, name: str) -> bool:
-        if any(fnmatch(name, glob) for glob in self.options.all("exclude")):
+        if _is_excluded(name, self.options):
             return False
         if not self.wanted:
             return True

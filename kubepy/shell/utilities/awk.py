@@ -25,7 +25,7 @@ from kubepy.shell.utilities.patterns import (
     compile_pattern,
     matches,
 )
-from kubepy.shell.utilities.program import Arguments, Failure, complain, program
+from kubepy.shell.utilities.program import Arguments, Failure, Style, complain, program
 from kubepy.shell.utility import Invocation, Unknown
 
 NUMERIC = re.compile(r"[ \t\n]*[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)[ \t\n]*")
@@ -739,7 +739,7 @@ CALLS: dict[str, Callable[[Interpreter, tuple[AwkNode, ...]], Value]] = {
 }
 
 
-@program("-F=FS", "-v=NAME=VALUE", "-f=FILE", is_permuted=False, usage_status=2)
+@program("-F=FS", "-v=NAME=VALUE", "-f=FILE", style=Style(is_permuted=False, usage_status=2))
 def awk(call: Invocation, options: Arguments) -> int:
     """Run a program over the fields of lines."""
     operands = list(options.operands)

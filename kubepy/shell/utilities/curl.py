@@ -13,10 +13,12 @@ from urllib.parse import quote_plus, urljoin, urlsplit
 from kubepy.shell.files import FileError
 from kubepy.shell.surroundings import HttpAnswer, HttpRequest, NetworkError
 from kubepy.shell.utilities.inputs import absolute, read_file
-from kubepy.shell.utilities.program import Arguments, Failure, program
+from kubepy.shell.utilities.program import Arguments, Failure, Style, program
 from kubepy.shell.utility import Delay, Invocation, Unknown
 
 VERSION = "7.88.1"
+JSON_TYPE = "application/json"
+FORM_TYPE = "application/x-www-form-urlencoded"
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 PORTS = {"http": 80, "https": 443}
 CONNECT_SECONDS = 130.0  # until the system gives up to connect
@@ -120,7 +122,6 @@ class _Curl:
     def run(self) -> int:
         urls = [*self.options.all("url"), *self.options.operands]
         if not urls:
-            self.call.err("curl: no URL specified!\n")
             self.call.err("curl: try 'curl --help' or 'curl --manual' for more information\n")
             return 2
         status = 0
@@ -180,7 +181,7 @@ class _Curl:
                 if "@" in value:
                     raise Unknown("curl --data-urlencode with a file")
                 name, content = "", value
-            encoded = quote_plus(content).replace("+", "%20")
+            encoded = quote_plus(content)
             return (f"{name}={encoded}" if name else encoded).encode()
         if not value.startswith("@") or key == "data-raw":
             return value.encode("utf-8", "surrogateescape")
@@ -262,8 +263,8 @@ class _Curl:
         target = parse_url(url)
         transfer.effective = target.url
         transfer.method = method
-        self._check_certificates(target)
         connected = self._resolved(target)
+        self._check_certificates(target, connected)
         headers = self._headers(target, body)
         request_body = b"" if self.options.has("G") or body is None else body
         request = HttpRequest(method, connected.url, headers, request_body)
@@ -278,12 +279,20 @@ class _Curl:
         self._print_answer(transfer, answer, method)
         return answer
 
-    def _check_certificates(self, target: UrlTarget) -> None:
+    def _check_certificates(self, target: UrlTarget, connected: UrlTarget) -> None:
+        """Find the files of certificates, which are read once there is a connection."""
         for key in ("cacert", "cert", "key"):
             name = self.options.get(key).partition(":")[0]
             is_needed = target.scheme == "https" and name
             if is_needed and not self.call.files.is_file(absolute(self.call, name)):
+                self._connect(target, connected)
                 raise CurlError(77, f"error setting certificate file: {name}")
+
+    def _connect(self, target: UrlTarget, connected: UrlTarget) -> None:
+        try:
+            self.call.surroundings.connect(connected.host, connected.port, self.call.now)
+        except NetworkError as error:
+            raise self._failed(target, connected, error) from error
 
     def _resolved(self, target: UrlTarget) -> UrlTarget:
         """Apply ``--resolve`` and ``--connect-to``."""
@@ -295,6 +304,8 @@ class _Curl:
 
     def _headers(self, target: UrlTarget, body: bytes | None) -> tuple[tuple[str, str], ...]:
         headers = {"Host": target.host_header}
+        if self.options.has("r"):
+            headers["Range"] = f"bytes={self.options.get('r')}"
         user = self.options.get("u") or target.user
         if user:
             if ":" not in user:
@@ -302,9 +313,10 @@ class _Curl:
             token = base64.b64encode(user.encode()).decode()
             headers["Authorization"] = f"Basic {token}"
         headers["User-Agent"] = self.options.get("A", f"curl/{VERSION}")
-        if self.options.has("r"):
-            headers["Range"] = f"bytes={self.options.get('r')}"
-        headers["Accept"] = "application/json" if self.options.has("json") else "*/*"
+        is_json = self.options.has("json")
+        if is_json:
+            headers["Content-Type"] = JSON_TYPE
+        headers["Accept"] = JSON_TYPE if is_json else "*/*"
         if self.options.has("e"):
             headers["Referer"] = self.options.get("e")
         if self.options.has("b"):
@@ -312,10 +324,8 @@ class _Curl:
         if self.options.has("compressed"):
             headers["Accept-Encoding"] = "deflate, gzip, br, zstd"
         if body is not None and not self.options.has("G"):
-            is_json = self.options.has("json")
-            form = "application/x-www-form-urlencoded"
             headers["Content-Length"] = str(len(body))
-            headers["Content-Type"] = "application/json" if is_json else form
+            headers.setdefault("Content-Type", FORM_TYPE)
         self._add_own_headers(headers)
         return tuple(headers.items())
 
@@ -395,9 +405,12 @@ class _Curl:
         host = target.host
         address = self._first_address(host)
         self.err.append(f"* Connected to {host} ({address}) port {target.port} (#0)\n")
-        self.err.append(f"> {method} {target.path} HTTP/1.1\n")
-        self.err += [f"> {name}: {value}\n" for name, value in headers]
-        self.err.append("> \n")
+        user = self.options.get("u") or target.user
+        if user:
+            self.err.append(f"* Server auth using Basic with user '{user.partition(':')[0]}'\n")
+        self.err.append(f"> {method} {target.path} HTTP/1.1\r\n")
+        self.err += [f"> {name}: {value}\r\n" for name, value in headers]
+        self.err.append("> \r\n")
         if body:
             self.err.append(f"}} [{len(body)} bytes data]\n")
 
@@ -408,9 +421,9 @@ class _Curl:
     def _note_answer(self, answer: HttpAnswer, method: str, target: UrlTarget) -> None:
         if not self._is_verbose():
             return
-        self.err.append(f"< HTTP/1.1 {answer.status} {answer.reason}\n")
-        self.err += [f"< {name}: {value}\n" for name, value in answer.headers]
-        self.err.append("< \n")
+        self.err.append(f"< HTTP/1.1 {answer.status} {answer.reason}\r\n")
+        self.err += [f"< {name}: {value}\r\n" for name, value in answer.headers]
+        self.err.append("< \r\n")
         if answer.body and method != "HEAD":
             self.err.append(f"{{ [{len(answer.body)} bytes data]\n")
         self.err.append(f"* Connection #0 to host {target.host} left intact\n")
@@ -564,7 +577,7 @@ def _redirect_url(transfer: Transfer) -> str:
     "-6,--ipv6",
     "-q,--disable",
     "-g,--globoff",
-    usage_status=2,
+    style=Style(usage_status=2),
 )
 def curl(call: Invocation, options: Arguments) -> int:
     """Transfer URLs."""

@@ -1,12 +1,13 @@
-"""The program dd, and the devices that have no end."""
+"""The program dd."""
 
 from __future__ import annotations
 
 import re
 
 from kubepy.shell.files import FileError
+from kubepy.shell.utilities.endless import ENDLESS, endless_bytes
 from kubepy.shell.utilities.inputs import absolute, read_file
-from kubepy.shell.utilities.program import Failure, usage_error
+from kubepy.shell.utilities.program import Arguments, Failure, Style, program, usage_error
 from kubepy.shell.utility import Invocation, Unknown
 
 SIZE = re.compile(r"(\d+)([a-zA-Z]*)")
@@ -24,19 +25,8 @@ UNITS = {
     "GB": 1000**3,
 }
 KEYS = ("if", "of", "bs", "ibs", "obs", "count", "skip", "seek", "conv", "status", "iflag", "oflag")
+SECONDS = "0.001"  # that a copy takes
 HARMLESS = frozenset(["notrunc", "fsync", "fdatasync", "sync", "direct", "dsync", "noerror", ""])
-MOST_BYTES = 256 * 1024**2
-ENDLESS = ("/dev/zero", "/dev/random", "/dev/urandom")
-
-
-def endless_bytes(call: Invocation, path: str, count: int) -> bytes:
-    """Return the first bytes of /dev/zero or /dev/urandom. Raises Unknown for too many."""
-    if count > MOST_BYTES:
-        raise Unknown(f"{count} bytes of {path}")
-    if path == "/dev/zero":
-        return bytes(count)
-    call.is_steady = False
-    return bytes(int(call.random() * 256) for _ in range(count))
 
 
 def _size(text: str) -> int:
@@ -61,13 +51,10 @@ def _settings(call: Invocation) -> dict[str, str]:
     return settings
 
 
-def dd(call: Invocation) -> int:
+@program(*(f"{key}=" for key in KEYS), style=Style(is_raw=True))
+def dd(call: Invocation, options: Arguments) -> int:
     """Copy blocks of a file."""
-    try:
-        return _copy(call, _settings(call))
-    except Failure as failure:
-        call.err(f"{call.name}: {failure.message}\n")
-        return failure.status
+    return _copy(call, _settings(call))
 
 
 def _copy(call: Invocation, settings: dict[str, str]) -> int:
@@ -124,4 +111,22 @@ def _report(call: Invocation, settings: dict[str, str], data: bytes, block: int)
     call.err(f"{records} records in\n{out_whole}+{1 if out_rest else 0} records out\n")
     if settings.get("status") != "noxfer":
         plural = "" if len(data) == 1 else "s"
-        call.err(f"{len(data)} byte{plural} copied, 0.001 s, {len(data)} kB/s\n")
+        sizes = f" ({', '.join(_units(len(data)))})" if len(data) >= 1000 else ""
+        rate = _units(len(data) * 1000)[0]
+        call.err(f"{len(data)} byte{plural}{sizes} copied, {SECONDS} s, {rate}/s\n")
+
+
+def _units(count: int) -> list[str]:
+    """Return a size in units of thousands, then, if it is that large, in those of 1024."""
+    texts: list[str] = []
+    for base, names in ((1000, ("B", "kB", "MB", "GB", "TB")), (1024, ("", "KiB", "MiB", "GiB"))):
+        size = float(count)
+        place = 0
+        while size >= base and place < len(names) - 1:
+            size /= base
+            place += 1
+        if names[place]:
+            texts.append(
+                f"{size:.1f} {names[place]}" if size < 10 else f"{size:.0f} {names[place]}"
+            )
+    return texts

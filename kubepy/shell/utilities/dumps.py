@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 
 from kubepy.shell.files import FileError
 from kubepy.shell.utilities.inputs import absolute, joined_inputs, kept_lines, read_file
-from kubepy.shell.utilities.program import Arguments, Failure, complain, program
+from kubepy.shell.utilities.program import Arguments, Failure, Style, complain, program
 from kubepy.shell.utility import Invocation, Unknown
 
 SIZES = {"": 4, "C": 1, "S": 2, "I": 4, "L": 8}
@@ -288,7 +288,11 @@ def strings(call: Invocation, options: Arguments) -> int:
 
 
 @program(
-    "-s,--quiet,--silent", "-l,--verbose", "-b,--print-bytes", "-n,--bytes=LIMIT", usage_status=2
+    "-s,--quiet,--silent",
+    "-l,--verbose",
+    "-b,--print-bytes",
+    "-n,--bytes=LIMIT",
+    style=Style(usage_status=2),
 )
 def cmp(call: Invocation, options: Arguments) -> int:
     """Compare two files byte by byte."""
@@ -347,7 +351,7 @@ def _report_end(call: Invocation, options: Arguments, name: str, data: bytes) ->
     "-b,--ignore-space-change",
     "-i,--ignore-case",
     "-u",
-    usage_status=2,
+    style=Style(usage_status=2),
 )
 def diff(call: Invocation, options: Arguments) -> int:
     """Compare two files line by line."""

@@ -6,7 +6,7 @@ import re
 
 from kubepy.shell.utilities.inputs import Inputs, from_argument, kept_lines, lines_of, to_bytes
 from kubepy.shell.utilities.patterns import CLASSES, CONTROLS
-from kubepy.shell.utilities.program import Arguments, Failure, program, usage_error
+from kubepy.shell.utilities.program import Arguments, Failure, Style, program, usage_error
 from kubepy.shell.utility import Invocation, Unknown
 
 RANGE = re.compile(r"(\d*)(-?)(\d*)")
@@ -216,7 +216,7 @@ def _class_members(name: str) -> list[str]:
     "-d,--delete",
     "-s,--squeeze-repeats",
     "-t,--truncate-set1",
-    is_permuted=False,
+    style=Style(is_permuted=False),
 )
 def tr(call: Invocation, options: Arguments) -> int:
     """Replace, delete or squeeze characters."""

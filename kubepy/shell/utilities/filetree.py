@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from kubepy.shell.files import FOLDER, LINK, MISSING, NOT_DIRECTORY, FileError
 from kubepy.shell.utilities.inputs import absolute
-from kubepy.shell.utilities.program import Arguments, Failure, complain, program, usage_error
+from kubepy.shell.utilities.program import Arguments, Failure, Style, complain, program, usage_error
 from kubepy.shell.utilities.times import read_time
 from kubepy.shell.utility import Invocation, Unknown
 
@@ -542,10 +542,26 @@ def _changed_mode(
     return mode
 
 
+def _with_mode(arguments: list[str]) -> list[str]:
+    """End the options before a mode such as ``-x``."""
+    for place, argument in enumerate(arguments):
+        if re.fullmatch(r"-[rwxXst]+", argument):
+            return [*arguments[:place], "--", *arguments[place:]]
+        if not argument.startswith("-"):
+            break
+    return arguments
+
+
 @program(
-    "-R,--recursive", "-v,--verbose", "-c,--changes", "-f,--silent,--quiet", "--reference=FILE"
+    "-R,--recursive",
+    "-v,--verbose",
+    "-c,--changes",
+    "-f,--silent,--quiet",
+    "--reference=FILE",
+    style=Style(rewrite=_with_mode),
 )
-def _chmod(call: Invocation, options: Arguments) -> int:
+def chmod(call: Invocation, options: Arguments) -> int:
+    """Change modes."""
     operands = options.operands
     if options.has("reference", "v", "c"):
         raise Unknown("chmod with these options")
@@ -571,18 +587,6 @@ def _chmod(call: Invocation, options: Arguments) -> int:
             complain(call, f"cannot access '{name}': {error.problem}")
             status = 1
     return status
-
-
-def chmod(call: Invocation) -> int:
-    """Change modes; ``-x`` and the like are modes, not options."""
-    arguments = list(call.args)
-    for place, argument in enumerate(arguments):
-        if re.fullmatch(r"-[rwxXst]+", argument):
-            arguments.insert(place, "--")
-            break
-        if not argument.startswith("-"):
-            break
-    return _chmod.run(call, arguments)
 
 
 def _set_mode(call: Invocation, path: str, text: str) -> None:

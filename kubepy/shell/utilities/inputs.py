@@ -5,9 +5,11 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Sequence
 
+from kubepy.shell.files import MISSING as MISSING_FILE
 from kubepy.shell.files import FileError
+from kubepy.shell.utilities.endless import ENDLESS
 from kubepy.shell.utilities.program import STDIN_NAMES, Failure, complain
-from kubepy.shell.utility import Invocation
+from kubepy.shell.utility import Invocation, Unknown
 
 MISSING = "{name}: {problem}"
 
@@ -21,8 +23,10 @@ def read_file(call: Invocation, name: str) -> bytes:
     """Return the content of a file, or of standard input for its names. Raises FileError."""
     if name in STDIN_NAMES:
         return call.stdin
+    if name in ENDLESS:
+        raise Unknown(f"all of {name}")
     if not name:
-        raise FileError("No such file or directory")
+        raise FileError(MISSING_FILE)
     return call.files.read(absolute(call, name))
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kubepy.shell.files import DEVICE, FOLDER, LINK, REGULAR, FileError, FileStat
 from kubepy.shell.utilities.inputs import absolute
-from kubepy.shell.utilities.program import Arguments, Failure, complain, program, usage_error
+from kubepy.shell.utilities.program import Arguments, Failure, Style, complain, program, usage_error
 from kubepy.shell.utilities.times import format_time
 from kubepy.shell.utility import Invocation, Unknown
 
@@ -86,7 +86,7 @@ def owner(number: int) -> str:
     "--full-time",
     "--time-style=STYLE",
     "--group-directories-first",
-    usage_status=2,
+    style=Style(usage_status=2),
 )
 def ls(call: Invocation, options: Arguments) -> int:
     """List directories and files."""
@@ -675,16 +675,22 @@ def _compares(number: int, argument: str) -> bool:
     return number == int(argument)
 
 
-def find(call: Invocation) -> int:
+@program(
+    *(f"-{name}=ARGUMENT" for name in sorted(ONE_ARGUMENT - {"user", "regex"})),
+    *(f"-{name}" for name in sorted(NO_ARGUMENT - {"ls"})),
+    "-user=root",
+    "! -not",
+    "-a -and",
+    "-o -or",
+    "( )",
+    style=Style(is_raw=True),
+)
+def find(call: Invocation, options: Arguments) -> int:
     """Search for files below directories."""
-    arguments = list(call.args)
+    words = options.operands
     starts: list[str] = []
-    while arguments and not arguments[0].startswith(("-", "(", "!")):
-        starts.append(arguments.pop(0))
-    parser = _FindParser(arguments)
-    try:
-        expression = parser.parse()
-        return _Find(call, parser, expression).run(starts or ["."])
-    except Failure as failure:
-        complain(call, failure.message)
-        return failure.status
+    while words and not words[0].startswith(("-", "(", "!")):
+        starts.append(words.pop(0))
+    parser = _FindParser(words)
+    expression = parser.parse()
+    return _Find(call, parser, expression).run(starts or ["."])

@@ -52,8 +52,8 @@ class Option(NamedTuple):
 class Arguments:
     """The options and operands of one call."""
 
-    def __init__(self) -> None:
-        self.operands: list[str] = []
+    def __init__(self, operands: list[str] | None = None) -> None:
+        self.operands = operands or []
         self.given: list[tuple[str, str]] = []
 
     def has(self, *keys: str) -> bool:
@@ -151,63 +151,64 @@ class _Parser:
         return self.pending.pop(0)
 
 
+class Style(NamedTuple):
+    """How a program reads its arguments.
+
+    :ivar is_permuted: options may follow operands.
+    :ivar usage_status: the exit status after a wrong use.
+    :ivar old_count: the option that a first argument such as ``-20`` stands for.
+    :ivar is_raw: the program reads all arguments itself; the declared ones are for the docs.
+    :ivar rewrite: changes the arguments before they are read.
+    """
+
+    is_permuted: bool = True
+    usage_status: int = 1
+    old_count: str = ""
+    is_raw: bool = False
+    rewrite: Callable[[list[str]], list[str]] | None = None
+
+
 class Program:
     """A utility with declared options."""
 
-    def __init__(
-        self,
-        body: Body,
-        declared: Sequence[str],
-        *,
-        is_permuted: bool,
-        usage_status: int,
-        old_count: str,
-    ) -> None:
+    def __init__(self, body: Body, declared: Sequence[str], style: Style) -> None:
         self.body = body
         self.declared = declared
-        self.is_permuted = is_permuted
-        self.usage_status = usage_status
-        self.old_count = old_count
+        self.style = style
 
     def __call__(self, call: Invocation) -> int:
-        return self.run(call, call.args)
-
-    def run(self, call: Invocation, arguments: Sequence[str]) -> int:
-        """Run with arguments in place of those of the call."""
         try:
-            options = self.parse(call.name, list(arguments))
-            return self.body(call, options)
+            return self.body(call, self.parse(call))
         except Failure as failure:
             if failure.message:
                 complain(call, failure.message)
             return failure.status
 
-    def parse(self, name: str, arguments: list[str]) -> Arguments:
-        """Parse arguments. Raises Unknown for an option that is not declared."""
-        if self.old_count and arguments and OLD_COUNT.fullmatch(arguments[0]):
-            arguments[:1] = [self.old_count, arguments[0][1:]]
+    def parse(self, call: Invocation) -> Arguments:
+        """Parse the arguments of a call. Raises Unknown for an option that is not declared."""
+        words = list(call.args)
+        if self.style.rewrite:
+            words = self.style.rewrite(words)
+        if self.style.is_raw:
+            return Arguments(words)
+        if self.style.old_count and words and OLD_COUNT.fullmatch(words[0]):
+            words[:1] = [self.style.old_count, words[0][1:]]
         options = [Option.parse(text) for text in self.declared]
-        parser = _Parser(name, options, arguments, self.usage_status)
-        return parser.parse(is_permuted=self.is_permuted)
+        parser = _Parser(call.name, options, words, self.style.usage_status)
+        return parser.parse(is_permuted=self.style.is_permuted)
 
 
-def program(
-    *declared: str, is_permuted: bool = True, usage_status: int = 1, old_count: str = ""
-) -> Callable[[Body], Program]:
+USUAL = Style()
+
+
+def program(*declared: str, style: Style = USUAL) -> Callable[[Body], Program]:
     """Make a utility of a function that takes a call and its parsed options.
 
-    An option that is not declared makes the call one of an unknown program. A first argument
-    ``-20`` stands for the option `old_count` with the value 20.
+    An option that is not declared makes the call one of an unknown program.
     """
 
     def decorate(body: Body) -> Program:
-        return Program(
-            body,
-            declared,
-            is_permuted=is_permuted,
-            usage_status=usage_status,
-            old_count=old_count,
-        )
+        return Program(body, declared, style)
 
     return decorate
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 
 from kubepy.shell.files import FileError
+from kubepy.shell.utilities.endless import ENDLESS, endless_bytes
 from kubepy.shell.utilities.inputs import (
     Inputs,
     absolute,
     kept_lines,
     lines_of,
 )
-from kubepy.shell.utilities.program import Arguments, Failure, complain, program
+from kubepy.shell.utilities.program import Arguments, Failure, Style, complain, program
 from kubepy.shell.utility import Invocation
 
 MULTIPLIERS = {
@@ -100,6 +101,9 @@ def _count(text: str, what: str) -> tuple[str, int]:
 def _parts(call: Invocation, options: Arguments) -> int:
     """Print the part of each file that head or tail is asked for, with headers between several."""
     names = options.operands
+    if call.name == "head" and len(names) == 1 and names[0] in ENDLESS and options.has("c"):
+        call.out(endless_bytes(call, names[0], _count(options.get("c"), "bytes")[1]))
+        return 0
     inputs = Inputs(
         call,
         names,
@@ -135,7 +139,13 @@ def _chosen(name: str, pieces: list[bytes], sign: str, count: int) -> list[bytes
     return pieces[max(len(pieces) - count, 0) :]
 
 
-@program("-n,--lines=NUM", "-c,--bytes=NUM", "-q,--quiet,--silent", "-v,--verbose", old_count="-n")
+@program(
+    "-n,--lines=NUM",
+    "-c,--bytes=NUM",
+    "-q,--quiet,--silent",
+    "-v,--verbose",
+    style=Style(old_count="-n"),
+)
 def head(call: Invocation, options: Arguments) -> int:
     """Print the first lines of files."""
     return _parts(call, options)
@@ -146,7 +156,7 @@ def head(call: Invocation, options: Arguments) -> int:
     "-c,--bytes=NUM",
     "-q,--quiet,--silent",
     "-v,--verbose",
-    old_count="-n",
+    style=Style(old_count="-n"),
 )
 def tail(call: Invocation, options: Arguments) -> int:
     """Print the last lines of files; ``-f`` is the machine's."""
@@ -240,6 +250,10 @@ def tee(call: Invocation, options: Arguments) -> int:
     status = 0
     call.out(call.stdin)
     for name in options.operands:
+        if name in ("/dev/stdout", "/dev/stderr"):
+            write = call.out if name == "/dev/stdout" else call.err
+            write(call.stdin)
+            continue
         try:
             call.files.write(
                 absolute(call, name), call.stdin, append=options.has("a"), now=call.now

@@ -6,7 +6,7 @@ import re
 import shlex
 
 from kubepy.shell.utilities.inputs import from_argument
-from kubepy.shell.utilities.program import Arguments, Failure, complain, program, usage_error
+from kubepy.shell.utilities.program import Arguments, Failure, Style, complain, program, usage_error
 from kubepy.shell.utility import Invocation, Unknown
 
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=", re.ASCII)
@@ -27,7 +27,10 @@ def run_program(call: Invocation, argv: list[str], stdin: bytes) -> int:
 
 
 @program(
-    "-i,--ignore-environment", "-u,--unset=NAME", "-0,--null", is_permuted=False, usage_status=125
+    "-i,--ignore-environment",
+    "-u,--unset=NAME",
+    "-0,--null",
+    style=Style(is_permuted=False, usage_status=125),
 )
 def env(call: Invocation, options: Arguments) -> int:
     """Print the environment, or run a program in another."""
@@ -58,7 +61,7 @@ def env(call: Invocation, options: Arguments) -> int:
     return run_program(call, ["sh", "-c", script, "sh", *words], call.stdin)
 
 
-@program("-0,--null", usage_status=2)
+@program("-0,--null", style=Style(usage_status=2))
 def printenv(call: Invocation, options: Arguments) -> int:
     """Print variables of the environment."""
     end = "\0" if options.has("0") else "\n"
@@ -84,7 +87,7 @@ def printenv(call: Invocation, options: Arguments) -> int:
     "-n,--max-args=NUM",
     "-r,--no-run-if-empty",
     "-t,--verbose",
-    is_permuted=False,
+    style=Style(is_permuted=False),
 )
 def xargs(call: Invocation, options: Arguments) -> int:
     """Run a program with arguments from standard input."""
@@ -189,8 +192,7 @@ def _command_lines(command: list[str], words: list[str], options: Arguments) -> 
     "-t=SECONDS",
     "--foreground",
     "--preserve-status",
-    is_permuted=False,
-    usage_status=125,
+    style=Style(is_permuted=False, usage_status=125),
 )
 def timeout(call: Invocation, options: Arguments) -> int:
     """Run a program that ends by itself; the machine knows of those that take time."""
@@ -198,13 +200,14 @@ def timeout(call: Invocation, options: Arguments) -> int:
     if options.has("t"):
         words.insert(0, options.get("t"))
     if len(words) < 2:
-        raise usage_error(call.name, "missing operand", 125)
+        call.err(f"Try '{call.name} --help' for more information.\n")
+        return 125
     if not DURATION.fullmatch(words[0]):
         raise usage_error(call.name, f"invalid time interval '{words[0]}'", 125)
     return run_program(call, words[1:], call.stdin)
 
 
-@program(is_permuted=False, usage_status=125)
+@program(style=Style(is_permuted=False, usage_status=125))
 def nohup(call: Invocation, options: Arguments) -> int:
     """Run a program; there is no terminal that could hang up."""
     if not options.operands:
@@ -212,7 +215,7 @@ def nohup(call: Invocation, options: Arguments) -> int:
     return run_program(call, options.operands, call.stdin)
 
 
-@program("-n,--adjustment=N", is_permuted=False, usage_status=125)
+@program("-n,--adjustment=N", style=Style(is_permuted=False, usage_status=125))
 def nice(call: Invocation, options: Arguments) -> int:
     """Run a program; priorities change nothing in the model."""
     if not options.operands:
@@ -221,7 +224,7 @@ def nice(call: Invocation, options: Arguments) -> int:
     return run_program(call, options.operands, call.stdin)
 
 
-@program("-a", is_permuted=False)
+@program("-a", style=Style(is_permuted=False))
 def which(call: Invocation, options: Arguments) -> int:
     """Print the paths of programs that the model knows."""
     from kubepy.shell.utilities import UTILITIES

@@ -22,7 +22,7 @@ from kubepy.shell.utilities.patterns import (
     compile_pattern,
     fixed_pattern,
 )
-from kubepy.shell.utilities.program import Arguments, Failure, complain, program
+from kubepy.shell.utilities.program import Arguments, Failure, Style, complain, program
 from kubepy.shell.utility import Invocation, Unknown
 
 PERL_ONLY = re.compile(r"\\[pPXRKQE]|\(\?[|R&P>]|\[\[:")
@@ -326,19 +326,19 @@ class _Search:
                 )
 
 
-@program(*OPTIONS, usage_status=2, old_count="-C")
+@program(*OPTIONS, style=Style(usage_status=2, old_count="-C"))
 def grep(call: Invocation, options: Arguments) -> int:
     """Print lines that match patterns."""
     return _Search(call, options, options.last_of("E", "F", "G", "P") or "G").run()
 
 
-@program(*OPTIONS, usage_status=2, old_count="-C")
+@program(*OPTIONS, style=Style(usage_status=2, old_count="-C"))
 def egrep(call: Invocation, options: Arguments) -> int:
     """Search as ``grep -E``."""
     return _Search(call, options, "E").run()
 
 
-@program(*OPTIONS, usage_status=2, old_count="-C")
+@program(*OPTIONS, style=Style(usage_status=2, old_count="-C"))
 def fgrep(call: Invocation, options: Arguments) -> int:
     """Search as ``grep -F``."""
     return _Search(call, options, "F").run()

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from kubepy.shell.files import FileError
 from kubepy.shell.utilities.inputs import Inputs, absolute, lines_of, read_file, whole_number
-from kubepy.shell.utilities.program import Arguments, Failure, complain, program
+from kubepy.shell.utilities.program import Arguments, Failure, Style, complain, program
 from kubepy.shell.utility import Invocation, Unknown
 
 NUMBER = re.compile(rb"[ \t]*(-?)(\d*)(?:\.(\d*))?")
@@ -254,7 +254,7 @@ def _parse_key(text: str, inherited: str) -> SortKey:
     "-t,--field-separator=SEP",
     "-u,--unique",
     "-z,--zero-terminated",
-    usage_status=2,
+    style=Style(usage_status=2),
 )
 def sort(call: Invocation, options: Arguments) -> int:
     """Sort lines."""

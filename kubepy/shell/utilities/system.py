@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from kubepy.shell.surroundings import NetworkError
 from kubepy.shell.utilities.inputs import absolute
-from kubepy.shell.utilities.program import Arguments, Failure, complain, program, usage_error
+from kubepy.shell.utilities.program import Arguments, Failure, Style, complain, program, usage_error
 from kubepy.shell.utility import Invocation, Unknown
 
 KERNEL = "0"  # as the nodes of a cluster say
 MACHINE = "x86_64"
 PROCESSORS = 4
-MEMORY = 16 * 1024**2  # kibibytes
+MEMORY = 8 * 1024**2  # kibibytes
 DISK = 100 * 1024**2  # kibibytes
 
 
@@ -249,10 +249,11 @@ def sync(call: Invocation, options: Arguments) -> int:
     return 0
 
 
-def ps(call: Invocation) -> int:
+@program("a", "ax", "aux", "-e", "-A", "-ef", "-w", style=Style(is_raw=True))
+def ps(call: Invocation, options: Arguments) -> int:
     """List the processes: as busybox does, or as procps does for ``aux`` and ``-ef``."""
     call.reads_clock()
-    style = "".join(call.args).replace("-", "")
+    style = "".join(options.operands).replace("-", "")
     if style in ("", "a", "x", "ax", "A", "e", "w", "ww"):
         call.out("PID   USER     TIME  COMMAND\n")
         for pid, _, user, command in call.processes:
@@ -268,7 +269,7 @@ def ps(call: Invocation) -> int:
             numbers = f"{pid:7d} {parent:7d}  0"
             call.out(f"{_user(user):<8s} {numbers} {_start(call)} ?        00:00:00 {command}\n")
     else:
-        raise Unknown(f"ps {' '.join(call.args)}")
+        raise Unknown(f"ps {' '.join(options.operands)}")
     return 0
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 
 from kubepy.shell.utilities.inputs import from_argument, to_bytes
 from kubepy.shell.utilities.patterns import BadPattern, compile_pattern
-from kubepy.shell.utilities.program import Arguments, Failure, program, usage_error
+from kubepy.shell.utilities.program import Arguments, Failure, Style, program, usage_error
 from kubepy.shell.utility import Invocation, Unknown
 
 FORMAT = re.compile(r"(?:[^%]|%%)*%[-+ 0#']*\d*(?:\.\d+)?[efgaEFGA](?:[^%]|%%)*")
@@ -20,7 +20,7 @@ def _usage(call: Invocation, message: str, status: int = 1) -> Failure:
     return usage_error(call.name, message, status)
 
 
-@program("-a,--multiple", "-s,--suffix=SUFFIX", "-z,--zero", is_permuted=False)
+@program("-a,--multiple", "-s,--suffix=SUFFIX", "-z,--zero", style=Style(is_permuted=False))
 def basename(call: Invocation, options: Arguments) -> int:
     """Print names without their directories."""
     operands = options.operands
@@ -67,8 +67,22 @@ def _parent(name: str) -> str:
     return stripped.rsplit("/", 1)[0].rstrip("/") or "/"
 
 
-@program("-s,--separator=STRING", "-w,--equal-width", "-f,--format=FORMAT")
-def _seq(call: Invocation, options: Arguments) -> int:
+def _with_numbers(arguments: list[str]) -> list[str]:
+    """End the options before the first number: a negative one is no option."""
+    place = 0
+    while place < len(arguments) and re.match(r"-[^\d.]", arguments[place]):
+        place += 2 if arguments[place] in ("-s", "-f") else 1
+    return [*arguments[:place], "--", *arguments[place:]]
+
+
+@program(
+    "-s,--separator=STRING",
+    "-w,--equal-width",
+    "-f,--format=FORMAT",
+    style=Style(rewrite=_with_numbers),
+)
+def seq(call: Invocation, options: Arguments) -> int:
+    """Print numbers."""
     operands = options.operands
     if not operands:
         raise _usage(call, "missing operand")
@@ -85,16 +99,6 @@ def _seq(call: Invocation, options: Arguments) -> int:
     if texts:
         call.out(separator.join(texts) + "\n")
     return 0
-
-
-def seq(call: Invocation) -> int:
-    """Print numbers; an argument that is a negative number is no option."""
-    arguments = list(call.args)
-    place = 0
-    while place < len(arguments) and re.match(r"-[^\d.]", arguments[place]):
-        place += 2 if arguments[place] in ("-s", "-f") else 1
-    arguments.insert(place, "--")
-    return _seq.run(call, arguments)
 
 
 def _decimal(call: Invocation, text: str) -> Decimal:
@@ -302,8 +306,13 @@ def _substring(text: str, start: str, length: str) -> str:
     return text[first - 1 : first - 1 + count]
 
 
-@program(is_permuted=False, usage_status=2)
-def _expr(call: Invocation, options: Arguments) -> int:
+@program(style=Style(is_raw=True))
+def expr(call: Invocation, options: Arguments) -> int:
+    """Evaluate an expression; no argument is an option."""
+    if options.operands in (["--help"], ["--version"]):
+        raise Unknown(f"expr {options.operands[0]}")
+    if options.operands[:1] == ["--"]:
+        options.operands.pop(0)
     if not options.operands:
         raise _usage(call, "missing operand", 2)
     expression = _Expression(options.operands)
@@ -312,12 +321,3 @@ def _expr(call: Invocation, options: Arguments) -> int:
         raise Failure(f"syntax error: unexpected argument '{expression.peek()}'", 2)
     call.out(f"{value}\n")
     return 1 if _is_null(value) else 0
-
-
-def expr(call: Invocation) -> int:
-    """Evaluate an expression; none of its arguments is an option."""
-    if call.args[:1] == ["--"]:
-        return _expr.run(call, call.args)
-    if call.args in (["--help"], ["--version"]):
-        raise Unknown(f"expr {call.args[0]}")
-    return _expr.run(call, ["--", *call.args])

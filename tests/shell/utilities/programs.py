@@ -33,9 +33,8 @@ class Outcome(NamedTuple):
 
 def file_system(files: Files) -> FileSystem:
     """Return a file system with these files in the working folder; a path that ends in / is one."""
-    tree = Tree.of(
-        {f"{FOLDER}/{path}": content for path, content in files.items() if path[-1] != "/"}
-    )
+    texts = {f"{FOLDER}/{path}": text for path, text in files.items() if path[-1] != "/"}
+    tree = Tree.of(texts, modified=NOW)
     box = FileSystem(tree)
     box.make_dir(FOLDER, parents=True, now=NOW)
     for path in files:
@@ -99,11 +98,13 @@ def contents(box: FileSystem, folder: str = FOLDER) -> dict[str, bytes]:
     return found
 
 
-def run_real(argv: Sequence[str], folder: Path, *, stdin: bytes = b"", files: Files) -> Outcome:
+def run_real(
+    argv: Sequence[str], folder: Path, *, stdin: bytes = b"", files: Files | None = None
+) -> Outcome:
     """Run the machine's program in an empty folder."""
     if shutil.which(argv[0]) is None:
         pytest.skip(f"no {argv[0]} on this machine")
-    for path, content in files.items():
+    for path, content in (files or {}).items():
         if path.endswith("/"):
             (folder / path).mkdir(parents=True, exist_ok=True)
             continue

@@ -1,0 +1,18 @@
+"""The devices that have no end."""
+
+from __future__ import annotations
+
+from kubepy.shell.utility import Invocation, Unknown
+
+ENDLESS = ("/dev/zero", "/dev/random", "/dev/urandom")
+MOST_BYTES = 256 * 1024**2
+
+
+def endless_bytes(call: Invocation, path: str, count: int) -> bytes:
+    """Return the first bytes of /dev/zero or /dev/urandom. Raises Unknown for too many."""
+    if count > MOST_BYTES:
+        raise Unknown(f"{count} bytes of {path}")
+    if path == "/dev/zero":
+        return bytes(count)
+    call.is_steady = False
+    return bytes(int(call.random() * 256) for _ in range(count))

@@ -113,6 +113,7 @@ generated: $(VENV)/.installed
 
 docs: $(VENV)/.installed
 	$(BIN)/python tools/list_commands.py > docs/commands.md
+	$(BIN)/python tools/list_programs.py
 	$(BIN)/python tools/draw_timeline.py
 
 clean:

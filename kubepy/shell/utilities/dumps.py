@@ -290,7 +290,6 @@ def strings(call: Invocation, options: Arguments) -> int:
 @program(
     "-s,--quiet,--silent",
     "-l,--verbose",
-    "-b,--print-bytes",
     "-n,--bytes=LIMIT",
     style=Style(usage_status=2),
 )
@@ -299,7 +298,7 @@ def cmp(call: Invocation, options: Arguments) -> int:
     names = options.operands
     if not names:
         raise Failure("missing operand after 'cmp'\ncmp: Try 'cmp --help' for more information.", 2)
-    if len(names) > 2 or options.has("b"):
+    if len(names) > 2:
         raise Unknown("cmp with these operands")
     pair = [*names, "-"][:2]
     left, right = (_compared(call, name) for name in pair)
@@ -344,15 +343,7 @@ def _report_end(call: Invocation, options: Arguments, name: str, data: bytes) ->
     complain(call, f"EOF on {name} {place}")
 
 
-@program(
-    "-q,--brief",
-    "-s,--report-identical-files",
-    "-w,--ignore-all-space",
-    "-b,--ignore-space-change",
-    "-i,--ignore-case",
-    "-u",
-    style=Style(usage_status=2),
-)
+@program("-q,--brief", "-s,--report-identical-files", style=Style(usage_status=2))
 def diff(call: Invocation, options: Arguments) -> int:
     """Compare two files line by line."""
     names = options.operands
@@ -365,10 +356,6 @@ def diff(call: Invocation, options: Arguments) -> int:
         raise Failure(
             f"extra operand '{names[2]}'\ndiff: Try 'diff --help' for more information.", 2
         )
-    if options.has("u", "w", "b", "i") and not options.has("q"):
-        raise Unknown("diff with these options")
-    if options.has("w", "b", "i"):
-        raise Unknown("diff -q with these options")
     for name in names:
         if name != "-" and call.files.is_dir(absolute(call, name)):
             raise Unknown("diff of directories")

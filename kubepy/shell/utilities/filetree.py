@@ -162,11 +162,9 @@ def rmdir(call: Invocation, options: Arguments) -> int:
     return status
 
 
-@program("-f,--force", "-r,-R,--recursive", "-d,--dir", "-v,--verbose", "-i", "-I")
+@program("-f,--force", "-r,-R,--recursive", "-d,--dir", "-v,--verbose")
 def rm(call: Invocation, options: Arguments) -> int:
     """Remove files, and directories with ``-r``."""
-    if options.has("i", "I"):
-        raise Unknown("rm that asks")
     if not options.operands and not options.has("f"):
         needs_operand(call, options)
     status = 0
@@ -552,19 +550,10 @@ def _with_mode(arguments: list[str]) -> list[str]:
     return arguments
 
 
-@program(
-    "-R,--recursive",
-    "-v,--verbose",
-    "-c,--changes",
-    "-f,--silent,--quiet",
-    "--reference=FILE",
-    style=Style(rewrite=_with_mode),
-)
+@program("-R,--recursive", "-f,--silent,--quiet", style=Style(rewrite=_with_mode))
 def chmod(call: Invocation, options: Arguments) -> int:
     """Change modes."""
     operands = options.operands
-    if options.has("reference", "v", "c"):
-        raise Unknown("chmod with these options")
     if not operands:
         raise usage_error(call.name, "missing operand")
     if len(operands) == 1:
@@ -663,13 +652,11 @@ def _make_temporary(call: Invocation, name: str, options: Arguments) -> None:
         call.files.set_mode(path, 0o600)
 
 
-@program("-c,--no-create", "-s,--size=SIZE", "-r,--reference=FILE")
+@program("-c,--no-create", "-s,--size=SIZE")
 def truncate(call: Invocation, options: Arguments) -> int:
     """Cut or extend files to a size."""
     if not options.operands:
         raise usage_error(call.name, "missing file operand")
-    if options.has("r"):
-        raise Unknown("truncate -r")
     if not options.has("s"):
         raise usage_error(call.name, "you must specify either '--size' or '--reference'")
     match = SIZE.fullmatch(options.get("s"))
@@ -746,13 +733,10 @@ def _canonical(call: Invocation, path: str, options: Arguments) -> str:
     "-e,--canonicalize-existing",
     "-m,--canonicalize-missing",
     "-q,--quiet",
-    "-s,--strip,--no-symlinks",
 )
 def realpath(call: Invocation, options: Arguments) -> int:
     """Print canonical paths."""
     needs_operand(call, options)
-    if options.has("s"):
-        raise Unknown("realpath -s")
     status = 0
     for name in options.operands:
         try:

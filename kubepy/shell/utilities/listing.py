@@ -11,6 +11,7 @@ from typing import NamedTuple
 from kubepy.shell.files import DEVICE, FOLDER, LINK, REGULAR, FileError, FileStat
 from kubepy.shell.utilities.inputs import absolute
 from kubepy.shell.utilities.program import Arguments, Failure, Style, complain, program, usage_error
+from kubepy.shell.utilities.running import run_program
 from kubepy.shell.utilities.times import format_time
 from kubepy.shell.utility import Invocation, Unknown
 
@@ -277,7 +278,7 @@ def _blocks(status: FileStat) -> int:
 STAT_DIRECTIVE = re.compile(r"%([-0#]?\d*)([a-zA-Z%])")
 
 
-@program("-c,--format=FORMAT", "-L,--dereference", "-t,--terse", "--printf=FORMAT")
+@program("-c,--format=FORMAT", "-L,--dereference", "--printf=FORMAT")
 def stat(call: Invocation, options: Arguments) -> int:
     """Print what is known of files."""
     if not options.operands:
@@ -435,9 +436,9 @@ ONE_ARGUMENT = frozenset(
     ]
 )
 NO_ARGUMENT = frozenset(
-    ["print", "print0", "delete", "empty", "prune", "true", "false", "depth", "ls", "quit"]
+    ["print", "print0", "delete", "empty", "prune", "true", "false", "depth", "quit"]
 )
-ACTIONS = frozenset(["print", "print0", "delete", "exec", "printf", "ls", "quit"])
+ACTIONS = frozenset(["print", "print0", "delete", "exec", "exec together", "printf", "quit"])
 
 
 class _FindParser:
@@ -485,6 +486,8 @@ class _FindParser:
             self.tokens.pop(0)
             return node
         name = token[1:]
+        if name == "exec":
+            return self._command()
         if not token.startswith("-") or name not in ONE_ARGUMENT | NO_ARGUMENT:
             raise Unknown(f"find {token}")
         self.has_action |= name in ACTIONS
@@ -499,6 +502,21 @@ class _FindParser:
             return _Node("true")
         return _Node(name, (argument,))
 
+    def _command(self) -> _Node:
+        """Read the words of ``-exec`` to their end."""
+        ends = [place for place, word in enumerate(self.tokens) if self._ends_command(place, word)]
+        if not ends:
+            raise Failure("missing argument to `-exec'")
+        self.has_action = True
+        end = ends[0]
+        words = tuple(self.tokens[:end])
+        kind = "exec" if self.tokens[end] == ";" else "exec together"
+        del self.tokens[: end + 1]
+        return _Node(kind, words[:-1] if kind != "exec" else words)
+
+    def _ends_command(self, place: int, word: str) -> bool:
+        return word == ";" or (word == "+" and self.tokens[place - 1 : place] == ["{}"])
+
 
 class _Find:
     """One run of find."""
@@ -510,6 +528,7 @@ class _Find:
         self.status = 0
         self.is_pruned = False
         self.has_quit = False
+        self.together: dict[tuple[str, ...], list[str]] = {}
 
     def run(self, starts: list[str]) -> int:
         for start in starts:
@@ -521,6 +540,9 @@ class _Find:
                 self.status = 1
                 continue
             self._visit(ListedFile(start, path, status), 0)
+        for words, names in self.together.items():
+            if run_program(self.call, [*words, *names], b""):
+                self.status = 1
         return self.status
 
     def _visit(self, entry: ListedFile, depth: int) -> None:
@@ -568,8 +590,11 @@ class _Find:
             self.has_quit = True
         elif node.kind == "delete":
             return self._delete(entry)
-        elif node.kind == "ls":
-            raise Unknown("find -ls")
+        elif node.kind == "exec":
+            words = [word.replace("{}", entry.name) for word in node.arguments]
+            return run_program(self.call, words, b"") == 0
+        elif node.kind == "exec together":
+            self.together.setdefault(node.arguments, []).append(entry.name)
         return node.kind != "false"
 
     def _delete(self, entry: ListedFile) -> bool:
@@ -677,8 +702,10 @@ def _compares(number: int, argument: str) -> bool:
 
 @program(
     *(f"-{name}=ARGUMENT" for name in sorted(ONE_ARGUMENT - {"user", "regex"})),
-    *(f"-{name}" for name in sorted(NO_ARGUMENT - {"ls"})),
+    *(f"-{name}" for name in sorted(NO_ARGUMENT)),
     "-user=root",
+    "-exec=COMMAND ;",
+    "-exec=COMMAND {} +",
     "! -not",
     "-a -and",
     "-o -or",

@@ -160,14 +160,12 @@ def host(call: Invocation, options: Arguments) -> int:
     return 0
 
 
-@program("-c=COUNT", "-i=SECONDS", "-n", "-q", "-W=SECONDS", "-w=SECONDS", "-4")
+@program("-c=COUNT", "-i=SECONDS", "-n", "-q", "-W=SECONDS", "-4")
 def ping(call: Invocation, options: Arguments) -> int:
     """Send echo requests, in busybox's words; without ``-c`` it would not end."""
     call.reads_network()
     if not options.has("c") or len(options.operands) != 1:
         raise Unknown("ping without -c")
-    if options.has("w"):
-        raise Unknown("ping -w")
     name = options.operands[0]
     count = int(options.get("c"))
     interval = float(options.get("i", "1"))

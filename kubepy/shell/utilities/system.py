@@ -172,11 +172,9 @@ def _memory(kibibytes: int, unit: str) -> str:
     return str(kibibytes * 1024 if unit == "b" else kibibytes // divisors[unit])
 
 
-@program("-a,--all", "-h,--human-readable", "-k", "-m", "-P,--portability", "-T,--print-type")
+@program("-a,--all", "-h,--human-readable", "-k", "-m", "-P,--portability")
 def df(call: Invocation, options: Arguments) -> int:
     """Print the file systems of a container with what is in them."""
-    if options.has("T"):
-        raise Unknown("df -T")
     mounts = [("/", call.files.root)] + [(mount.path, mount.tree) for mount in call.files.mounts]
     status = 0
     if options.operands:

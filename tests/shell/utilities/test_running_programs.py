@@ -61,6 +61,10 @@ def run_with_programs(
         ("nohup echo hi", ""),
         ("nohup", ""),
         ("nice -n 5 echo hi", ""),
+        ("find . -name . -exec echo {} x {} ';'", ""),
+        ("find . -maxdepth 0 -exec echo {} +", ""),
+        ("find . -name . -exec false ';' -print", ""),
+        ("find . -name . -exec echo", ""),
     ],
 )
 def test_program_that_runs_another_does_what_real_one_does(

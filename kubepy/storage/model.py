@@ -19,6 +19,7 @@ REBUILT = "rebuilt"
 LOG_LENGTH = 20_000  # revisions the change log reaches back at least
 LOG_SLACK = 5_000
 MAX_INTEGER = 2**63
+VOLUME_PREFIX = "volume/"  # of small values that are the contents of volumes
 _WHOLE_FLOAT = re.compile(
     r"[0-9](?:\.0|e\+[0-9]+)[],}]"
 )  # a part of a JSON text that may be a float without fraction

@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 from kubepy.quoting import printable
 from kubepy.storage.errors import FolderError, LostStateError
-from kubepy.storage.folder import index, settings
+from kubepy.storage.folder import index, settings, volumefiles
 from kubepy.storage.folder import origin as origins
 from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.compare import digest_of, managers_path
@@ -45,7 +45,7 @@ from kubepy.storage.folder.files import (
 )
 from kubepy.storage.folder.manifest import managers_of, to_file
 from kubepy.storage.folder.paths import SUFFIX, encode, folder_of, parent_of, path_of
-from kubepy.storage.model import Object, to_json
+from kubepy.storage.model import VOLUME_PREFIX, Object, to_json
 from kubepy.storage.state import State
 
 NOT_COPIED = frozenset(
@@ -437,7 +437,10 @@ def write_state(
             database.set_counter("revision", state.revision)
             database.set_counter("compacted", compacted)
             for name, value in state.all_meta().items():
-                database.set_value("meta", name, value)
+                if name.startswith(VOLUME_PREFIX):
+                    volumefiles.write(folder, name, value)
+                else:
+                    database.set_value("meta", name, value)
             database.set_built()
             database.set_value("internal", "boot", index.boot_id() or "")
         settings.initialize(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from kubepy.lazy import lazy_imports
 from kubepy.storage.errors import EditError
-from kubepy.storage.folder import index
+from kubepy.storage.folder import index, volumefiles
 from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.commit_files import settle_managers, stage_managers
 from kubepy.storage.folder.compare import (
@@ -59,6 +59,7 @@ def check(access: Access) -> list[str]:
         *_check_stamps(access, rows),
         *(f"{path}: {reason}" for path, reason in check_managers(access.folder, rows)),
         *(f"{path}: {reason}" for path, reason in check_modes(access.folder, rows)),
+        *volumefiles.check(access.folder),
     ]
 
 

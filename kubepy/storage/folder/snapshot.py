@@ -18,19 +18,33 @@ from math import inf
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakSet, finalize
 
+from kubepy.lazy import lazy_imports
 from kubepy.storage.errors import LostStateError
 from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.database import DamagedError, Database, Row
+from kubepy.storage.folder.files import StateFolder
 from kubepy.storage.folder.manifest import DECODED_TOGETHER, Decoder
 from kubepy.storage.folder.paths import path_of
 from kubepy.storage.folder.reader import MAX_COMPARISONS, FolderView, Reader
 from kubepy.storage.folder.settings import with_recorded_changes
 from kubepy.storage.indexes import partial_object, parts_of
-from kubepy.storage.model import ADDED, DELETED, MODIFIED, Key, LogEntry, Object, former_state
+from kubepy.storage.model import (
+    ADDED,
+    DELETED,
+    MODIFIED,
+    VOLUME_PREFIX,
+    Key,
+    LogEntry,
+    Object,
+    former_state,
+)
 from kubepy.storage.sortedmap import SortedMap
 from kubepy.storage.state import Expiring, ObjectRecord, Records, SourceTables, State
 from kubepy.storage.timeline import NEVER, TimelineEntry
 from kubepy.storage.transaction import StoredChange
+
+with lazy_imports():
+    from kubepy.storage.folder import volumefiles
 
 if TYPE_CHECKING:
     from kubepy.storage.indexes import FieldIndex
@@ -50,16 +64,19 @@ class FolderSource:
     :param decoder: so that transactions and whoever reads objects here decode each once; None: the
         objects are those of the records that are kept, as for a fork.
     :param renew: makes the index anew, where it turns out to be damaged.
+    :param folder: has the contents of volumes, as they are when they are read.
     """
 
     def __init__(
         self,
         database: Database,
         end: Callable[[Database], object],
+        folder: StateFolder,
         decoder: Decoder | None = None,
         renew: Callable[[], object] = lambda: None,
     ) -> None:
         self._database = database
+        self._folder = folder
         self._decoder = decoder
         self._renew = renew
         self._lock = threading.RLock()
@@ -258,10 +275,13 @@ class FolderSource:
         return self._timeline
 
     def meta(self, name: str) -> str | None:
+        if name.startswith(VOLUME_PREFIX):
+            return volumefiles.read(self._folder, name)
         return self.read(lambda database: database.value("meta", name))
 
     def meta_names(self) -> list[str]:
-        return self.read(lambda database: database.names("meta"))
+        recorded = self.read(lambda database: database.names("meta"))
+        return [*recorded, *volumefiles.names(self._folder)]
 
 
 class Snapshots:
@@ -295,7 +315,8 @@ class Snapshots:
         if revision is None:
             view = reader.view_all()
             revision = view.revision
-        source = FolderSource(self._connection(access.database()), self._give_back)
+        connection = self._connection(access.database())
+        source = FolderSource(connection, self._give_back, access.folder)
         if source.revision != revision or access.settings() != settings:
             source.close()
             return None
@@ -311,7 +332,11 @@ class Snapshots:
         settings, database = access.settings(), access.database()
         database.make_indexes(access.indexes())
         source = FolderSource(
-            self._connection(database), self._give_back, self._decoder, access.renew
+            self._connection(database),
+            self._give_back,
+            access.folder,
+            self._decoder,
+            access.renew,
         )
         with self._lock:
             self._sources.add(source)

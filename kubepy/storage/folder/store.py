@@ -24,6 +24,7 @@ from kubepy.storage.folder.paths import path_of
 from kubepy.storage.folder.reader import FolderView, Reader, read_changes
 from kubepy.storage.model import (
     DELETED,
+    VOLUME_PREFIX,
     Admit,
     ChangesSince,
     CommittedChanges,
@@ -46,6 +47,7 @@ with lazy_imports():
         origin,
         snapshot,
         transaction,
+        volumefiles,
     )
 
 if TYPE_CHECKING:
@@ -488,12 +490,23 @@ class FolderStore:
             self._meta_writes = {}
             try:
                 yield changes
-                self._commit(changes, self._meta_writes)
+                self._commit(changes, self._without_volumes(self._meta_writes))
             finally:
                 self._meta_writes = None
                 self._settings_writes = {}
                 if self._access.is_using_reserve() and self._taken is not None:
                     self._taken.let_go()  # SQLite's log can begin anew then
+
+    def _without_volumes(self, meta: Mapping[str, str | None]) -> Mapping[str, str | None]:
+        """Return the values that go into the index, and write the others: the contents of volumes.
+        These are on the disk before what tells of them is committed. Raises FolderError."""
+        recorded = {}
+        for name, value in meta.items():
+            if name.startswith(VOLUME_PREFIX):
+                volumefiles.write(self._folder, name, value)
+            else:
+                recorded[name] = value
+        return recorded
 
     def _commit(self, changes: FolderTransaction, meta: Mapping[str, str | None]) -> None:
         journal = commit_files.Journal(self._folder, self._access.boot)
@@ -538,9 +551,11 @@ class FolderStore:
     @_reads
     def meta(self, name: str) -> str | None:
         """Return a small value of this machine's own, kept in ``.kubepy/`` (the last id that was
-        given, contexts)."""
+        given, contexts), or the content of a volume, kept in files. Raises FolderError."""
         if self._meta_writes is not None and name in self._meta_writes:
             return self._meta_writes[name]
+        if name.startswith(VOLUME_PREFIX):
+            return volumefiles.read(self._folder, name)
         return self._access.database().value("meta", name)
 
     def set_values(

@@ -213,6 +213,29 @@ def test_recycled_volume_is_available_again(lab: Lab) -> None:
     assert said(lab, "pv") == ["Normal VolumeRecycled: Volume recycled"]
 
 
+@pytest.mark.parametrize(
+    ("policy", "is_kept"), [("Delete", False), ("Recycle", False), ("Retain", True)]
+)
+def test_content_of_volume_goes_as_its_policy_says(lab: Lab, policy: str, is_kept: bool) -> None:
+    content = '{"root": {"k": "d", "m": 511, "c": {"row": {"s": "1"}}}, "version": 1}'
+    lab.cluster.store.set_values({"volume/pv": content, "volume/other": content})
+    source = {"hostPath": {"path": "/tmp/data"}}
+    released(lab, volume(persistentVolumeReclaimPolicy=policy, **source))
+    assert (lab.cluster.store.meta("volume/pv") is not None) == is_kept
+    assert (lab.folder / "volumes/pv/files/row").exists() == is_kept
+    assert lab.cluster.store.meta("volume/other") is not None
+
+
+def test_content_of_retained_volume_outlives_its_object(lab: Lab) -> None:
+    content = '{"root": {"k": "d"}, "version": 1}'
+    lab.cluster.store.set_values({"volume/pv": content})
+    released(lab, volume(persistentVolumeReclaimPolicy="Retain"))
+    lab.client.delete(VOLUMES, "pv")
+    lab.settle()
+    assert phases(lab) == {}
+    assert lab.cluster.store.meta("volume/pv") is not None
+
+
 def test_claim_whose_volume_is_gone_is_lost(lab: Lab) -> None:
     make(lab, volume(), claim())
     lab.settle()

@@ -17,7 +17,9 @@ from kubepy.api.objects.volumes import PROVISIONED_BY, is_bound_to, modes_match
 from kubepy.controllers.persistentvolume.binder import COMPONENT, Binder, PhaseEvent
 from kubepy.runtime.events import Recorder
 from kubepy.runtime.informers import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, ResourceClient
-from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent, enqueue_object
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
+
+CONTENT = "volume/"  # and a volume's name: the small value that has what pods wrote into it
 
 if TYPE_CHECKING:
     from kubepy.api.typed import ObjectReference, PersistentVolume, PersistentVolumeClaim
@@ -37,12 +39,23 @@ class VolumeController:
         self._claims = context.informers.lister(PERSISTENT_VOLUME_CLAIMS)
         self._recorder = Recorder(context.client, COMPONENT)
         self._binder = Binder(context.client, self._recorder)
+        self._client = context.client
+        self._deleted: set[str] = set()  # volumes whose storage goes with them
 
     def handlers(self) -> Mapping[str, Handler]:
         return {
-            PERSISTENT_VOLUMES: enqueue_object(self.queue),
+            PERSISTENT_VOLUMES: self._volume_changed,
             PERSISTENT_VOLUME_CLAIMS: self._claim_changed,
         }
+
+    def _volume_changed(self, event: WatchEvent) -> None:
+        old, new = (cast("PersistentVolume | None", volume) for volume in (event.old, event.new))
+        if new is not None:
+            self._deleted.discard(event.key.name)
+            self.queue.add(event.key)
+        elif old is not None and old["spec"].get("persistentVolumeReclaimPolicy") == "Delete":
+            self._deleted.add(event.key.name)
+            self.queue.add(event.key)
 
     def _claim_changed(self, event: WatchEvent) -> None:
         """Reconcile the volumes that the claim names, or named, and those bound to a deleted
@@ -59,6 +72,9 @@ class VolumeController:
     def sync(self, key: Key) -> None:
         volume = self._volumes.get("", key.name)
         if volume is None:
+            if key.name in self._deleted:
+                self._deleted.remove(key.name)
+                self._remove_content(key.name)
             return
         claim_ref = volume["spec"].get("claimRef")
         if not claim_ref or not claim_ref.get("uid"):
@@ -130,9 +146,16 @@ class VolumeController:
             )
         elif reclaim.action == "recycle":
             self._recorder.event(volume, "Normal", "VolumeRecycled", "Volume recycled")
+            self._remove_content(name_of(volume))
             self._binder.unbind(volume)
         elif reclaim.action == "delete" and not is_being_deleted(volume):
             self._volume_client.delete(volume)
+
+    def _remove_content(self, name: str) -> None:
+        """Remove what pods have written into a volume."""
+        value = f"{CONTENT}{name}"
+        if self._client.value(value) is not None:
+            self._client.set_values({value: None})
 
 
 class Reclaim(NamedTuple):

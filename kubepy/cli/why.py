@@ -14,6 +14,7 @@ from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.runtime.builder import Builder
 from kubepy.cli.runtime.command import command, reading
 from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag
 from kubepy.cli.runtime.infos import Info, printed_kind
 from kubepy.cli.runtime.options import (
     AllNamespacesOptions,
@@ -43,6 +44,7 @@ from kubepy.storage import Key
 from kubepy.terminal import WIDTH, Colour, Painter, shortened
 
 with lazy_imports():
+    from kubepy.cli import behaviours
     from kubepy.insight.why import overview, verdict
 
 if TYPE_CHECKING:
@@ -60,6 +62,11 @@ class WhyOptions(KustomizeOptions, SelectorOptions, AllNamespacesOptions):
 
     filename: list[str] = filename_flag("containing the objects that are asked about.")
     output: str = output_flag("text, json, yaml", "text")
+    behaviour: bool = bool_flag(
+        "behaviour",
+        help="Say of pods which rule, annotation, setting, well-known image or part of the "
+        "manifest makes each container do what it does.",
+    )
 
 
 @reading
@@ -78,6 +85,9 @@ kubepy why -f web.yaml
 
 # Whatever is not done, in all namespaces
 kubepy why -A
+
+# Which rule, or which part of its manifest, makes a pod do what it does
+kubepy why pod/web --behaviour
 
 # For a program
 kubepy why pod/task -o json
@@ -101,6 +111,10 @@ def why(factory: Factory, options: WhyOptions) -> None:
             "formats are: text,json,yaml"
         )
 
+    if options.behaviour:
+        builder = Builder(factory, options, bare_types=options.all_namespaces, latest=True)
+        behaviours.show_behaviours(factory, builder, options.output)
+        return
     is_everything = options.all_namespaces and not (
         options.args or options.selector or options.filename or options.kustomize
     )

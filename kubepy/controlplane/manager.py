@@ -38,7 +38,7 @@ from kubepy.controlplane.timekeeping import Horizon as Horizon
 from kubepy.runtime.checkpoint import Pending
 from kubepy.runtime.contention import Contention, Party
 from kubepy.runtime.pacing import Excess
-from kubepy.runtime.reconcile import Context, Key, Reconciler, WatchEvent
+from kubepy.runtime.reconcile import Context, Key, Reconciler, Refreshing, WatchEvent
 from kubepy.storage import StorageError, is_disk_full
 
 # A batch ends with the first reconciler's turn once it has taken BATCH_SECONDS × (1 + BEGIN_SHARE ×
@@ -135,6 +135,7 @@ class Manager:
         self._time = Timekeeper(clock, self.queues)
         self._contention = Contention(clock.now, self.queues.hold, self.queues.release)
         self._pacing = context.pacing
+        self._refreshing = [entry for entry in reconcilers if isinstance(entry, Refreshing)]
         self._checkpoints = Checkpoints(
             checkpoints, self.queues, client, self._contention, self._pacing
         )
@@ -320,8 +321,11 @@ class Manager:
         return self._summary.touched(), len(self.queues)
 
     def poll(self, max_age: float = 0.0) -> None:
-        """Read the changes of others: see :meth:`EventSource.poll`."""
+        """Read the changes of others (:meth:`EventSource.poll`), and what reconcilers go by beside
+        objects."""
         self._source.poll(max_age)
+        for reconciler in self._refreshing:
+            reconciler.refresh()
 
     def wait_for_work(self, seconds: float) -> float:
         """Wait until something has changed or is due, at most so long; return how long to wait next

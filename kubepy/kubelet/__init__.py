@@ -7,6 +7,9 @@ kubelet reports. Some things keep containers from starting whatever their outcom
 pod that names its node, past the scheduler, must be admitted first (``admission``). ``controller``
 alone writes, and at transitions only, so that a status set by hand stays. ``inside`` opens
 containers, ``sessions`` talks with their processes.
+alone writes, and at transitions only, so that a status set by hand stays. What is known of a
+container beside its manifest, from rules and well-known images (docs/rules.md), ``behaviours``
+says.
 """
 
 from kubepy.kubelet.controller import Kubelet

@@ -69,6 +69,16 @@ class Reconciler(Protocol):
 
 
 @runtime_checkable
+class Refreshing(Protocol):
+    """A reconciler that goes by more than objects, such as a file of rules."""
+
+    def refresh(self) -> None:
+        """Look whether that has changed, and queue what is to be looked at again then. It is called
+        whenever changes of objects are looked for, and costs next to nothing."""
+        ...
+
+
+@runtime_checkable
 class Remembering(Protocol):
     """A reconciler with a memory that outlives the process, beside its queue: timers, back-offs,
     what waits for what.

@@ -328,3 +328,14 @@ def test_file_of_rules_goes_with_a_copy_of_the_cluster(tmp_path: Path) -> None:
         assert rules is not None
         assert [dict(rule.values) for rule in rules.rules] == [{"exit_code": 1}]
     assert repr(fork.settings.kubelet.rules) == repr(cluster.settings.kubelet.rules)
+
+
+def test_file_of_rules_is_no_misplaced_object(tmp_path: Path) -> None:
+    Cluster.create(tmp_path / "state").close()
+    for name in ("rules.yaml", "other.yaml"):
+        (tmp_path / "state" / name).write_text("[]\n")
+    with open(tmp_path / "state" / "kubepy.yaml", "a") as file:
+        file.write("kubelet: {rules: ./rules.yaml}\n")
+    worktree = open_cluster(tmp_path / "state").worktree
+    assert worktree is not None
+    assert [problem.path for problem in worktree.problems()] == ["other.yaml"]

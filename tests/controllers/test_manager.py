@@ -109,6 +109,33 @@ def verbs(summary) -> list[tuple[str, str]]:
     return [(change.verb, change.key.name) for change in summary.changes()]
 
 
+class RefreshedCopier(Copier):
+    """A copier that goes by a file as well, by whose change it looks at ``a`` again."""
+
+    is_changed = False
+
+    def refresh(self) -> None:
+        if self.is_changed:
+            self.queue.add(Key(CONFIG_MAPS, "default", "a"))
+        self.is_changed = False
+
+
+def test_reconciler_refreshes_what_it_goes_by_whenever_changes_are_looked_for(lab):
+    lab.config_map("a")
+    context = Context(lab.client, Informers(), lab.cluster.clock, Pacing())
+    copier = RefreshedCopier(context)
+    manager = Manager(context, [copier], source=ListWatch(RecordedView(lab.cluster.store)))
+    manager.run_until_settled()
+    assert copier.synced == ["a", "copy-of-a"]
+    manager.poll()
+    assert not manager.has_work()
+    copier.is_changed = True
+    manager.poll()
+    assert manager.has_work()
+    manager.run_until_settled()
+    assert copier.synced == ["a", "copy-of-a", "a"]
+
+
 def test_sync_sees_what_one_before_it_wrote(lab):
     lab.config_map("a")
     toy = Toy(lab)

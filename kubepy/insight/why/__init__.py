@@ -1,5 +1,6 @@
 """Why an object is not where it should be: the answer of ``kubepy why``.
 
+    behaviour   what makes the containers of a pod do what they do: another question
     scene       one cluster at one moment, as diagnoses read it; the form of a diagnosis
     causes      the closed list of causes
     goals       the state in which an object of a kind is done

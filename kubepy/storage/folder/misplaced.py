@@ -19,9 +19,12 @@ from kubepy.storage.model import Problem
 _PARENTS = (CLUSTER, NAMESPACES)
 
 
-def beside_folders(folder: StateFolder) -> Iterator[Problem]:
+def beside_folders(folder: StateFolder, named: Container[str] = ()) -> Iterator[Problem]:
     """Yield YAML files beside the folders of objects, and what stands in the place of those
-    folders."""
+    folders.
+
+    :param named: the files that are read because the settings name them.
+    """
     try:
         names = sorted(name for name in os.listdir(folder.root) if name[0] != ".")
     except OSError:
@@ -30,7 +33,9 @@ def beside_folders(folder: StateFolder) -> Iterator[Problem]:
         mode = _mode(folder, name)
         if name in _PARENTS and _is_no_folder(folder, name, mode):
             yield Problem(printable(name), 0, NO_FOLDER)
-        elif name.endswith((".yaml", ".yml")) and name != settings.FILE and stat.S_ISREG(mode):
+        elif name == settings.FILE or name in named:
+            continue
+        elif name.endswith((".yaml", ".yml")) and stat.S_ISREG(mode):
             yield Problem(printable(name), 0, "is not where an object's file can be")
 
 

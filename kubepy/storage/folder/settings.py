@@ -100,6 +100,15 @@ def _temporary_path(name: str) -> str:
     return f"{OWN}/{name}.{os.getpid()}.tmp"
 
 
+def named_files(settings: Object) -> frozenset[str]:
+    """Return the files of the state folder that the settings name, by their paths in it."""
+    kubelet = settings.get("kubelet")
+    rules = kubelet.get("rules") if isinstance(kubelet, dict) else None
+    if not isinstance(rules, str):
+        return frozenset()
+    return frozenset((os.path.normpath(rules),))
+
+
 # --- reading ---
 
 

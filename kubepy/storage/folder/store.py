@@ -373,7 +373,8 @@ class FolderStore:
         is_fresh = max_age == inf and self._reader.problems is not None
         if not is_fresh and not self._reader.look_watched():
             self._reader.view_all()
-        problems = [*misplaced.beside_folders(self._folder), *(self._reader.problems or ())]
+        named = cluster_settings.named_files(self._access.settings())
+        problems = [*misplaced.beside_folders(self._folder, named), *(self._reader.problems or ())]
         return sorted({problem.path: problem for problem in problems}.values())
 
     @_reads

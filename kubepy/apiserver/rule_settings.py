@@ -234,37 +234,64 @@ def read_rules(folder: str, name: str) -> RuleSettings:
     try:
         documents = yaml.load_all(text, unique_keys=True)
     except yaml.YamlError as error:
-        raise field_error(name, str(error)) from None
+        raise field_error(
+            name,
+            str(error),
+        ) from None
     if len(documents) != 1:
-        raise field_error(name, f"must be one document with rules, not {len(documents)}")
+        raise field_error(
+            name,
+            f"must be one document with rules, not {len(documents)}",
+        )
     value = documents[0].object
     path = name
     if isinstance(value, dict) and list(value) == ["rules"]:
         value = value["rules"]
         path = f"{name}: rules"
     settings = _rule_settings(path, value)
-    return settings._replace(file=name, text=text)
+    return settings._replace(
+        file=name,
+        text=text,
+    )
 
 
 def _read_inside(folder: str, name: str) -> str:
     """Read a file that must be inside of a folder. Raises FolderError."""
     if not folder:
-        raise field_error(SETTING, "a file can be named in a state folder only: must be a list")
+        raise field_error(
+            SETTING,
+            "a file can be named in a state folder only: must be a list",
+        )
     root = os.path.realpath(folder)
     path = os.path.realpath(os.path.join(root, name))
     if os.path.isabs(name) or os.path.commonpath([root, path]) != root:
-        raise field_error(SETTING, f"{shown(name)} is not inside of the state folder")
+        raise field_error(
+            SETTING,
+            f"{shown(name)} is not inside of the state folder",
+        )
     try:
         if not os.path.isfile(path):
-            raise field_error(SETTING, f"there is no file {shown(name)} in the state folder")
+            raise field_error(
+                SETTING,
+                f"there is no file {shown(name)} in the state folder",
+            )
         if os.path.getsize(path) > MAX_FILE:
-            raise field_error(SETTING, f"{shown(name)} has more than {MAX_FILE} bytes")
+            raise field_error(
+                SETTING,
+                f"{shown(name)} has more than {MAX_FILE} bytes",
+            )
         with open(path, "rb") as file:
             return file.read().decode()
     except UnicodeDecodeError:
-        raise field_error(name, "is not UTF-8") from None
+        raise field_error(
+            name,
+            "is not UTF-8",
+        ) from None
     except OSError as error:
-        raise field_error(SETTING, f"{shown(name)}: {error.strerror}") from None
+        raise field_error(
+            SETTING,
+            f"{shown(name)}: {error.strerror}",
+        ) from None
 
 
 # --- parsing --------------------------------------------------------------------------------------
@@ -276,7 +303,10 @@ def parse_rules(value: Any, folder: str = "") -> RuleSettings:
     if isinstance(value, str) and value:
         return read_rules(folder, value)
     if isinstance(value, str):
-        raise field_error(SETTING, "must be a list of rules, or the name of a file")
+        raise field_error(
+            SETTING,
+            "must be a list of rules, or the name of a file",
+        )
     return _rule_settings(SETTING, value)
 
 
@@ -284,13 +314,19 @@ def _rule_settings(path: str, value: Any) -> RuleSettings:
     if value is None:
         value = []
     if not isinstance(value, list):
-        raise field_error(path, "must be a list of rules")
+        raise field_error(
+            path,
+            "must be a list of rules",
+        )
     rules: list[BehaviourRule] = []
     for index, entry in enumerate(value):
         rule = parse_rule(f"{path}[{index}]", entry)
         rules.append(rule)
     source = json.dumps(value, sort_keys=True, default=str)
-    return RuleSettings(tuple(rules), source)
+    return RuleSettings(
+        tuple(rules),
+        source,
+    )
 
 
 def parse_rule(path: str, value: Any) -> BehaviourRule:
@@ -299,7 +335,10 @@ def parse_rule(path: str, value: Any) -> BehaviourRule:
     match = values.pop("match")
     if not values:
         fields = ", ".join(FIELDS)
-        raise field_error(path, f"sets nothing: must have at least one of {fields}")
+        raise field_error(
+            path,
+            f"sets nothing: must have at least one of {fields}",
+        )
     return BehaviourRule(match, MappingProxyType(values), path)
 
 
@@ -315,7 +354,10 @@ def parse_match(path: str, value: Any) -> Match:
     """Read the conditions of a rule."""
     conditions = parse_fields(path, value, MATCH)
     if not conditions:
-        raise field_error(path, f"must have at least one of {', '.join(MATCH)}")
+        raise field_error(
+            path,
+            f"must have at least one of {', '.join(MATCH)}",
+        )
     selector = conditions.get("selector")
     if selector is not None:
         keys = [requirement.key for requirement in selector.requirements]
@@ -326,7 +368,10 @@ def parse_match(path: str, value: Any) -> Match:
 def parse_glob(path: str, value: Any) -> Glob:
     text = parse_text(path, value)
     if re.search(r"\[(?![!^]?\]?[^\]]+\])", text):
-        raise field_error(path, f"{shown(text)} is not a pattern: a [ is not closed")
+        raise field_error(
+            path,
+            f"{shown(text)} is not a pattern: a [ is not closed",
+        )
     return Glob(text)
 
 
@@ -334,7 +379,10 @@ def parse_owner(path: str, value: Any) -> Glob:
     pattern = parse_glob(path, value)
     kind, slash, name = pattern.text.partition("/")
     if not slash or not kind or not name:
-        raise field_error(path, f"{shown(value)} is not an owner such as Job/* or Deployment/web")
+        raise field_error(
+            path,
+            f"{shown(value)} is not an owner such as Job/* or Deployment/web",
+        )
     return pattern
 
 
@@ -343,7 +391,10 @@ def parse_selector(path: str, value: Any) -> LabelSelector:
     try:
         return parse_labels(parse_text(path, value))
     except SelectorError as error:
-        raise field_error(path, str(error)) from None
+        raise field_error(
+            path,
+            str(error),
+        ) from None
 
 
 def parse_cel(path: str, value: Any) -> CelCondition:
@@ -351,11 +402,20 @@ def parse_cel(path: str, value: Any) -> CelCondition:
     text = parse_text(path, value)
     variables = {"pod": cel_types.DYN, "container": cel_types.DYN}
     try:
-        compiled = checker.compile_expression(text, variables)
+        compiled = checker.compile_expression(
+            text,
+            variables,
+        )
     except checker.CompileError as error:
-        raise field_error(path, f"does not compile: {str(error).splitlines()[0]}") from None
+        raise field_error(
+            path,
+            f"does not compile: {str(error).splitlines()[0]}",
+        ) from None
     if compiled.type not in (cel_types.BOOL, cel_types.DYN):
-        raise field_error(path, "must be an expression that is true or false")
+        raise field_error(
+            path,
+            "must be an expression that is true or false",
+        )
     return CelCondition(text, compiled)
 
 
@@ -368,7 +428,8 @@ def parse_length(path: str, value: Any) -> Length:
         return Length(*outcomes.parse_length(path, text))
     except ValueError:  # AnnotationError is one
         raise field_error(
-            path, f"{shown(value)} is not a duration such as 5s, or a range such as 2s..8s"
+            path,
+            f"{shown(value)} is not a duration such as 5s, or a range such as 2s..8s",
         ) from None
 
 
@@ -380,7 +441,8 @@ def parse_pull(path: str, value: Any) -> Length | str:
         return parse_length(path, value)
     except FolderError:
         raise field_error(
-            path, f"{shown(value)} is neither {FAILS} nor a duration such as 5s or 3s..20s"
+            path,
+            f"{shown(value)} is neither {FAILS} nor a duration such as 5s or 3s..20s",
         ) from None
 
 
@@ -396,13 +458,19 @@ def _parse_number(path: str, value: Any, least: int, most: int) -> int:
     is_number = isinstance(value, int) and not isinstance(value, bool)
     if is_number and least <= value <= most:
         return int(value)
-    raise field_error(path, f"{shown(value)} is not a number from {least} to {most}")
+    raise field_error(
+        path,
+        f"{shown(value)} is not a number from {least} to {most}",
+    )
 
 
 def parse_ports(path: str, value: Any) -> tuple[int, ...]:
     """Read a list of ports; an empty one says that nothing is listened on."""
     if not isinstance(value, list):
-        raise field_error(path, "must be a list of ports")
+        raise field_error(
+            path,
+            "must be a list of ports",
+        )
     ports: list[int] = []
     for index, entry in enumerate(value):
         port = parse_port(f"{path}[{index}]", entry)
@@ -418,9 +486,15 @@ def _parse_amount(path: str, value: Any) -> Quantity:
             raise ValueError
         amount = parse_quantity(value)
     except (QuantityError, ValueError):
-        raise field_error(path, f"{shown(value)} is not a quantity such as 250Mi") from None
+        raise field_error(
+            path,
+            f"{shown(value)} is not a quantity such as 250Mi",
+        ) from None
     if amount.nanos < 0:
-        raise field_error(path, f"{shown(value)} is less than 0")
+        raise field_error(
+            path,
+            f"{shown(value)} is less than 0",
+        )
     return amount
 
 
@@ -439,7 +513,10 @@ def parse_cpu(path: str, value: Any) -> Decimal:
 def parse_string(path: str, value: Any) -> str:
     """Read a string, which may be empty."""
     if not isinstance(value, str):
-        raise field_error(path, "must be a string")
+        raise field_error(
+            path,
+            "must be a string",
+        )
     return value
 
 
@@ -449,19 +526,31 @@ def parse_outcome(path: str, value: Any) -> str:
     try:
         outcomes.parse_outcomes(path, text)
     except AnnotationError as error:
-        raise field_error(path, str(error).removeprefix(f"{path}: ")) from None
+        raise field_error(
+            path,
+            str(error).removeprefix(f"{path}: "),
+        ) from None
     except outcomes.UnknownOutcomeError as error:
-        raise field_error(path, str(error)) from None
+        raise field_error(
+            path,
+            str(error),
+        ) from None
     return text
 
 
 def _parse_map(path: str, value: Any, parse: Parser) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise field_error(path, "must be a map")
+        raise field_error(
+            path,
+            "must be a map",
+        )
     parsed: dict[str, Any] = {}
     for key, entry in value.items():
         if not isinstance(key, str) or not key:
-            raise field_error(join_path(path, key), "the key must be a string")
+            raise field_error(
+                join_path(path, key),
+                "the key must be a string",
+            )
         parsed[key] = parse(f"{path}[{key}]", entry)
     return parsed
 
@@ -471,7 +560,10 @@ def parse_files(path: str, value: Any) -> Mapping[str, str]:
     files = _parse_map(path, value, parse_string)
     for name in files:
         if not name.startswith("/") or name.endswith("/"):
-            raise field_error(f"{path}[{name}]", "must be the absolute path of a file")
+            raise field_error(
+                f"{path}[{name}]",
+                "must be the absolute path of a file",
+            )
     return MappingProxyType(files)
 
 
@@ -480,7 +572,10 @@ def parse_env(path: str, value: Any) -> Mapping[str, str]:
     variables = _parse_map(path, value, parse_string)
     for name in variables:
         if "=" in name:
-            raise field_error(f"{path}[{name}]", "the name of a variable has no =")
+            raise field_error(
+                f"{path}[{name}]",
+                "the name of a variable has no =",
+            )
     return MappingProxyType(variables)
 
 
@@ -489,7 +584,10 @@ def parse_http(path: str, value: Any) -> tuple[tuple[str, HttpSchedule], ...]:
     schedules = _parse_map(path, value, parse_schedule)
     for name in schedules:
         if not name.startswith(("/", "*")):
-            raise field_error(f"{path}[{name}]", "must be a path that begins with /")
+            raise field_error(
+                f"{path}[{name}]",
+                "must be a path that begins with /",
+            )
         parse_glob(f"{path}[{name}]", name)
     return tuple(schedules.items())
 
@@ -510,7 +608,8 @@ def parse_schedule(path: str, value: Any) -> HttpSchedule:
         words = re.fullmatch(r"(?P<status>[0-9]{3})(?:\s+for\s+(?P<time>\S+))?", part)
         if words is None or (words["time"] is None) != is_last:
             raise field_error(
-                path, f"{shown(value)} is neither a status such as 200 nor '200 for 10s, then 500'"
+                path,
+                f"{shown(value)} is neither a status such as 200 nor '200 for 10s, then 500'",
             )
         status = parse_status(path, int(words["status"]))
         seconds = None
@@ -526,7 +625,10 @@ def _phase_seconds(path: str, text: str) -> float:
     except ValueError:
         seconds = 0.0
     if seconds <= 0:
-        raise field_error(path, f"{shown(text)} is not a duration such as 10s")
+        raise field_error(
+            path,
+            f"{shown(text)} is not a duration such as 10s",
+        )
     return seconds
 
 

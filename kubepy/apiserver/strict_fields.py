@@ -24,15 +24,22 @@ def parse_fields(
     """Check a map. Returns its values by the names that they have in Python; a null counts as left
     out."""
     if not isinstance(value, dict):
-        raise field_error(path, f"must be a map of {', '.join(parsers)}")
+        raise field_error(
+            path,
+            f"must be a map of {', '.join(parsers)}",
+        )
     for key in value:
         if key not in parsers:
             raise field_error(
-                join_path(path, key), f"unknown field: must be one of {', '.join(parsers)}"
+                join_path(path, key),
+                f"unknown field: must be one of {', '.join(parsers)}",
             )
     for key in required:
         if value.get(key) is None:
-            raise field_error(join_path(path, key), "is required")
+            raise field_error(
+                join_path(path, key),
+                "is required",
+            )
     return {
         python_name(str(key)): parsers[key](join_path(path, key), entry)
         for key, entry in value.items()
@@ -54,7 +61,10 @@ def list_of(parse: Parser) -> Parser:
 
     def parse_list(path: str, value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list) or not value:
-            raise field_error(path, "must be a list with at least one entry")
+            raise field_error(
+                path,
+                "must be a list with at least one entry",
+            )
         return tuple(parse(f"{path}[{index}]", entry) for index, entry in enumerate(value))
 
     return parse_list
@@ -62,7 +72,10 @@ def list_of(parse: Parser) -> Parser:
 
 def parse_text(path: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
-        raise field_error(path, "must be a string")
+        raise field_error(
+            path,
+            "must be a string",
+        )
     return value
 
 

@@ -253,7 +253,12 @@ class Behaviours:
         key = (image, command, args, environment, annotations, name, places)
         behaviour = self._kept.get(key)
         if behaviour is None:
-            behaviour = self._evaluated(pod, container, node, rules)
+            behaviour = self._evaluated(
+                pod,
+                container,
+                node,
+                rules,
+            )
             if len(self._kept) >= MOST_KEPT:
                 self._kept.clear()
             self._kept[key] = behaviour
@@ -292,7 +297,11 @@ class Behaviours:
     def _subject(self, pod: Pod, container: Container) -> Subject:
         """Return what the rules see of a container, and nothing that none of them looks at."""
         image = container.get("image") or ""
-        subject = Subject(_spellings(image), command_line(container), container["name"])
+        subject = Subject(
+            _spellings(image),
+            command_line(container),
+            container["name"],
+        )
         if "namespace" in self._seen:
             subject = subject._replace(namespace=namespace_of(pod))
         if "name" in self._seen:
@@ -356,13 +365,22 @@ class Behaviours:
         _say_annotations(pod, container, node, say)
         for rule in rules:
             for field, value in rule.values.items():
-                say(field, value, f"rule {rule.place}")
+                say(
+                    field,
+                    value,
+                    f"rule {rule.place}",
+                )
         self._say_defaults(pod, say)
         image = container.get("image") or ""
         facts = facts_of(image)
         if facts is not None:
             variables = _variable_names(pod, container, self._find)
-            _say_facts(facts, container, variables, say)
+            _say_facts(
+                facts,
+                container,
+                variables,
+                say,
+            )
         fields["is_known"] = bool(rules) or facts is not None
         fields["sources"] = MappingProxyType(sources)
         return Behaviour(**fields)
@@ -374,7 +392,11 @@ class Behaviours:
                 continue
             value = _read(name, text)
             setting = SETTING_NAMES[name]
-            say(field, value, f"kubepy.yaml: kubelet.{setting}")
+            say(
+                field,
+                value,
+                f"kubepy.yaml: kubelet.{setting}",
+            )
 
 
 def unknown_notes(
@@ -431,10 +453,18 @@ def _say_annotations(
     for name, field in ANNOTATED.items():
         text = own.get(name)
         if text:
-            say(field, _read(name, text), f"annotation {name} of the pod")
+            say(
+                field,
+                _read(name, text),
+                f"annotation {name} of the pod",
+            )
     for name in (f"{LOG}.{container['name']}", LOG):
         if name in own:
-            say("log", own[name], f"annotation {name} of the pod")
+            say(
+                "log",
+                own[name],
+                f"annotation {name} of the pod",
+            )
     if node is None:
         return
     of_node = annotations_of(node)
@@ -447,7 +477,11 @@ def _say_annotations(
         if not text or not _counts(name, pod):
             continue
         value = _read(name, text)
-        say(field, value, f"annotation {name_on_node} of node {node_name}")
+        say(
+            field,
+            value,
+            f"annotation {name_on_node} of node {node_name}",
+        )
 
 
 def _own_annotations(obj: AnyObject) -> tuple[tuple[str, str], ...]:
@@ -527,7 +561,11 @@ def _say_facts(
     runs_program = facts.runs_program(container)
     for field, value, source in facts.fields(container, variables):
         if runs_program or field not in OF_PROGRAM:
-            say(field, value, f"well-known image {source}")
+            say(
+                field,
+                value,
+                f"well-known image {source}",
+            )
 
 
 def _variable_names(pod: Pod, container: Container, find: Find) -> tuple[str, ...]:

@@ -141,7 +141,12 @@ class ImageFacts:
             for field, text in entry.values.items():
                 if field == "runsFor" and entry.reads_input and container.get("stdin"):
                     continue
-                value = _value_of(field, text, words, values)
+                value = _value_of(
+                    field,
+                    text,
+                    words,
+                    values,
+                )
                 if value is not None:
                     yield python_name(field), value, source
             entrypoint = entry.entrypoint_of(container)
@@ -169,7 +174,10 @@ def facts_of(image: str) -> ImageFacts | None:
             entries.append(entry)
     if not entries:
         return None
-    return ImageFacts(repository, entries)
+    return ImageFacts(
+        repository,
+        entries,
+    )
 
 
 @cache
@@ -231,7 +239,11 @@ def _replaced(value: Any, words: Sequence[str], variables: Mapping[str, str]) ->
         return value
 
     def said(match: re.Match[str]) -> str:
-        text = _flag(match["name"], words, variables)
+        text = _flag(
+            match["name"],
+            words,
+            variables,
+        )
         return text or match["default"]
 
     return PLACEHOLDER.sub(said, value)
@@ -264,7 +276,10 @@ def parse_pattern(path: str, value: Any) -> Glob:
 
 def _parse_flag(path: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise field_error(path, "must be true or false")
+        raise field_error(
+            path,
+            "must be true or false",
+        )
     return value
 
 

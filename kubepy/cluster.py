@@ -529,8 +529,8 @@ class Cluster:
         """Return what tells one version of the settings from another."""
         if not opening.is_in_etcd(self._place):
             rules = local.settings.kubelet.rules
-        name = rules.file if rules is not None else ""
-        return (_identity_of_file(self.folder), _identity_of_file(self.folder, name))
+            name = rules.file if rules is not None else ""
+            return (_identity_of_file(self.folder), _identity_of_file(self.folder, name))
         settings = local.store.settings()
         settings.pop("clock", None)  # requests notice that time has moved
         return settings

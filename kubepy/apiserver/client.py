@@ -249,11 +249,9 @@ class Client:
     def settings(self) -> ClusterSettings:
         return self._settings
 
-    @property
-    def rule_file(self) -> RuleFile | None:
-        """The rules of what containers do, which may change while the cluster is open; None: the
-        settings have none."""
-        return self._server.rule_file
+    def open_rules(self) -> RuleFile:
+        """Open the rules of what containers do, which may change while the cluster is open."""
+        return self._server.open_rules()
 
     @property
     def context(self) -> RequestContext:

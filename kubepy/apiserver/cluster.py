@@ -144,10 +144,7 @@ class LocalCluster:
         self.ids = Ids(settings.seed, self.clock)
         self.scheme = Scheme(self._custom_resources)
         self._server = Server(self.scheme, self.clock, self._new_strategy, settings)
-        if settings.kubelet.rules is not None:
-            self._server.rule_file = rule_settings.RuleFile(
-                self._rules_folder, settings.kubelet.rules
-            )
+        self._server.open_rules = self._open_rules
         self.client = self._own_client = Client(
             self.store, self._server, self.ids, self._copied, worktree
         )
@@ -234,6 +231,17 @@ class LocalCluster:
         any more. A fork of a fork has opened none."""
         if self._origin is not None:
             self._origin.close()
+
+    def _open_rules(self) -> rule_settings.RuleFile:
+        rules = self.settings.kubelet.rules or rule_settings.NO_RULES
+        return rule_settings.RuleFile(self._rules_folder, rules, self._rules_setting)
+
+    def _rules_setting(self) -> Any:
+        """Return the value of ``kubelet.rules`` as it is now. Raises StorageError."""
+        kubelet = self.store.settings().get("kubelet")
+        if not isinstance(kubelet, dict):
+            return None
+        return kubelet.get("rules")
 
     def _newest_state(self) -> State:
         """Return everything as it is now, edits of files included."""

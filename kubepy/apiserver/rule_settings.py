@@ -10,7 +10,7 @@ import fnmatch
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,7 +30,7 @@ from kubepy.apiserver.strict_fields import (
     shown,
 )
 from kubepy.lazy import lazy_imports
-from kubepy.storage import FolderError
+from kubepy.storage import FolderError, StorageError
 
 with lazy_imports():
     from kubepy.api.cel import checker, interpreter
@@ -184,37 +184,51 @@ class RuleSettings(NamedTuple):
 
 
 NO_RULES = RuleSettings()
+ABSENT = object()  # no version was seen yet
 
 
 # --- files ----------------------------------------------------------------------------------------
 
 
 class RuleFile:
-    """A file of rules in a state folder, which anybody may edit.
+    """The rules of a cluster that is open, where they stand: in its settings, or in a file of the
+    state folder. Anybody may edit them meanwhile.
 
-    :ivar problem: why its newest version does not count, "" where it does.
+    :param folder: the state folder.
+    :param settings: the rules as they were when the cluster was opened.
+    :param setting: returns the value of ``kubelet.rules`` as it is now; it may raise StorageError.
+    :ivar problem: why the newest version does not count, "" where it does.
     """
 
-    def __init__(self, folder: str, settings: RuleSettings) -> None:
+    def __init__(
+        self, folder: str, settings: RuleSettings, setting: Callable[[], Any] = lambda: None
+    ) -> None:
         self._folder = folder
         self._settings = settings
-        self._stamp = file_stamp(folder, settings.file)
+        self._setting = setting
+        self._seen: object = ABSENT
         self.problem = ""
 
     def settings(self) -> RuleSettings:
         """Return the rules as they are now; as they last were, where they cannot be read: what runs
         goes on, and :attr:`problem` says why."""
-        if not self._settings.file:
-            return self._settings
-        stamp = file_stamp(self._folder, self._settings.file)
-        if stamp != self._stamp:
-            self._stamp = stamp
-            try:
-                self._settings = read_rules(self._folder, self._settings.file)
-                self.problem = ""
-            except FolderError as error:
-                self.problem = str(error)
+        try:
+            value = self._setting()
+            version = (value, self._stamp(value))
+            if version == self._seen:
+                return self._settings
+            self._seen = version
+            self._settings = parse_rules(value, self._folder)
+            self.problem = ""
+        except StorageError as error:
+            self.problem = str(error)
         return self._settings
+
+    def _stamp(self, value: Any) -> tuple[int, ...]:
+        """Return what tells one version of the file that the setting names from another."""
+        if isinstance(value, str):
+            return file_stamp(self._folder, value)
+        return ()
 
 
 def file_stamp(folder: str, name: str) -> tuple[int, ...]:

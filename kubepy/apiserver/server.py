@@ -50,13 +50,18 @@ def nothing_refused() -> str:
     return ""
 
 
+def nothing_open() -> RuleFile:
+    """Stand in for what a cluster opens."""
+    raise NotImplementedError("no cluster is open")
+
+
 class Server:
     """What is the same for all requests of a cluster: its scheme and strategies, settings, clock
     and authorizer.
 
     :param new_strategy: makes the strategy of a resource; it is kept
         until :meth:`forget_strategies`.
-    :ivar rule_file: the rules of what containers do; None: the settings have none.
+    :ivar open_rules: opens the rules of what containers do.
     :ivar network_refusal: returns why no webhook may be called, "" where they may.
     :ivar may_have_webhooks: False after a look at the configurations of webhooks that found none,
         until there is a sign of one.
@@ -76,7 +81,7 @@ class Server:
         self.may_have_webhooks = True
         self.silent: Silent = {}  # webhooks that timed out in predictions
         self.network_refusal: Callable[[], str] = nothing_refused
-        self.rule_file: RuleFile | None = None
+        self.open_rules: Callable[[], RuleFile] = nothing_open
         self._authorizer: authorization.Authorizer | None = None
         self._new_strategy = new_strategy
         self._strategies: dict[str, Strategy] = {}

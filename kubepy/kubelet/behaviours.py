@@ -199,7 +199,7 @@ class Behaviours:
         """Build those of a cluster from its settings."""
         kubelet = client.settings.kubelet
         defaults = kubelet.annotations()
-        return cls(client.rule_file, defaults, find)
+        return cls(client.open_rules(), defaults, find)
 
     @property
     def problem(self) -> str:

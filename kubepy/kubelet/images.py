@@ -105,7 +105,7 @@ class ImageFacts:
             programs.update(dict.fromkeys(entry.programs))
             self._entrypoint = self._entrypoint or entry.entrypoint or ()
             text = json.dumps(dict(entry.values))
-            if entry.without_env or "{$" in text:
+            if entry.without_env or "{$" in text or '"$' in text:
                 self.sees_environment = True
         self.programs = tuple(programs)
 
@@ -216,8 +216,7 @@ def _value_of(field: str, text: Any, words: Sequence[str], variables: Mapping[st
     value = _replaced(text, words, variables)
     times = "1"
     if field == "listens":
-        ports = [str(port).rpartition(":")[2] for port in value]
-        value = [int_or_none(port) for port in ports]
+        value = _ports(value, variables)
     elif field == "memory":
         value, _, factor = str(value).partition(" * ")
         times = factor or "1"
@@ -225,6 +224,21 @@ def _value_of(field: str, text: Any, words: Sequence[str], variables: Mapping[st
     if field == "memory" and parsed is not None and times.isdigit():
         return parsed * int(times)
     return parsed
+
+
+def _ports(texts: Sequence[Any], variables: Mapping[str, str]) -> list[int | None]:
+    """Return the ports of a list: numbers, addresses (``:8080``), and those that the names of
+    variables end with (``$SERVE_PORT_*``)."""
+    ports: list[int | None] = []
+    for text in map(str, texts):
+        if text.endswith("*"):
+            prefix = text.removesuffix("*")
+            names = [name for name in variables if name.startswith(prefix)]
+            ports += [int_or_none(name.removeprefix(prefix)) for name in names]
+        else:
+            port = text.rpartition(":")[2]
+            ports.append(int_or_none(port))
+    return ports
 
 
 def _replaced(value: Any, words: Sequence[str], variables: Mapping[str, str]) -> Any:

@@ -16,11 +16,11 @@ from kubepy.apiserver.rule_settings import (
     ExecAnswer,
     HttpReply,
     Length,
-    RuleFile,
     parse_rules,
 )
 from kubepy.apiserver.settings import new_cluster_settings, parse_settings
 from kubepy.controlplane.open import copy_cluster, make_cluster, open_cluster
+from kubepy.runtime.checkpoint import identity
 from kubepy.storage import FolderError, yaml
 
 NAMED = {"name": "web"}
@@ -224,22 +224,36 @@ def test_file_outside_of_the_folder_is_refused(tmp_path: Path) -> None:
         parse_rules("rules.yaml")
 
 
-def test_changed_file_is_read_again_and_a_broken_one_leaves_the_rules(tmp_path: Path) -> None:
-    path = tmp_path / "rules.yaml"
-    path.write_text("- {match: {image: a}, exitCode: 1}\n")
-    rules = RuleFile(str(tmp_path), parse_rules("rules.yaml", str(tmp_path)))
+def test_changed_rules_are_read_again_and_broken_ones_leave_the_rules(tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    with Cluster.create(folder):
+        pass
+    settings = folder / "kubepy.yaml"
+    text = settings.read_text()
+    rules = open_cluster(folder).client.open_rules()
 
     def codes() -> list[int]:
         return [rule.values["exit_code"] for rule in rules.settings().rules]
 
+    assert codes() == []
+    replace(folder / "rules.yaml", "- {match: {image: a}, exitCode: 1}\n")
+    replace(settings, f"{text}kubelet: {{rules: rules.yaml}}\n")
     assert codes() == [1]
-    replace(path, "- {match: {image: a}, exitCode: 22}\n")
+    replace(folder / "rules.yaml", "- {match: {image: a}, exitCode: 22}\n")
     assert codes() == [22]
-    replace(path, "- {match: {image: a}, exitCod: 33}\n")
+    replace(folder / "rules.yaml", "- {match: {image: a}, exitCod: 33}\n")
     assert codes() == [22]
     assert rules.problem.startswith("rules.yaml[0].exitCod: unknown field")
-    replace(path, "- {match: {image: a}, exitCode: 4}\n")
+    replace(folder / "rules.yaml", "- {match: {image: a}, exitCode: 4}\n")
     assert codes() == [4]
+    assert not rules.problem
+    replace(settings, f"{text}kubelet: {{rules: [{{match: {{image: a}}, exitCode: 5}}]}}\n")
+    assert codes() == [5]
+    replace(settings, f"{text}kubelet: {{rules: other.yaml}}\n")
+    assert codes() == [5]
+    assert 'there is no file "other.yaml"' in rules.problem
+    replace(settings, text)
+    assert codes() == []
     assert not rules.problem
 
 
@@ -339,3 +353,19 @@ def test_file_of_rules_is_no_misplaced_object(tmp_path: Path) -> None:
     worktree = open_cluster(tmp_path / "state").worktree
     assert worktree is not None
     assert [problem.path for problem in worktree.problems()] == ["other.yaml"]
+
+
+def test_controllers_look_at_everything_again_after_a_change_of_rules() -> None:
+    settings = [
+        parse_settings({"kubelet": kubelet})
+        for kubelet in (
+            {},
+            {"containers": "modelled"},
+            {"rules": rule(exitCode=1)},
+            {"rules": rule(exitCode=2)},
+        )
+    ]
+    assert len({identity(("kubelet",), entry) for entry in settings}) == 4
+    assert identity(("kubelet",), settings[2]) == identity(
+        ("kubelet",), parse_settings({"kubelet": {"rules": rule(exitCode=1)}})
+    )

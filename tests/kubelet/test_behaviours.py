@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kubepy.api.objects.outcomes import READY_AFTER
-from kubepy.apiserver.rule_settings import Length, RuleSettings, parse_rules
+from kubepy.apiserver.rule_settings import Length, RuleFile, RuleSettings, parse_rules
 from kubepy.kubelet import behaviours as behaviours_module
 from kubepy.kubelet.behaviours import (
     Behaviour,
@@ -172,6 +173,24 @@ def test_pods_of_one_template_are_looked_at_once(monkeypatch: pytest.MonkeyPatch
         pod["metadata"]["labels"]["pod-index"] = str(number)
         known.of(pod, pod["spec"]["containers"][0])
     assert evaluated == ["web-0"]
+
+
+def test_changed_file_of_rules_is_taken_up(tmp_path: Path) -> None:
+    path = tmp_path / "rules.yaml"
+    path.write_text("- {match: {image: 'shop*'}, exitCode: 1}\n")
+    file = RuleFile(str(tmp_path), RuleSettings(), lambda: "rules.yaml")
+    known = Behaviours(file)
+    pod = new_pod()
+    container = pod["spec"]["containers"][0]
+    assert known.of(pod, container).exit_code == 1
+    assert not known.refresh()
+    path.write_text("- {match: {image: 'shop*'}, exitCode: 22}\n")
+    assert known.refresh()
+    assert known.of(pod, container).exit_code == 22
+    path.write_text("- {match: {image: 'shop*'}, exit: 22}\n")
+    assert not known.refresh()
+    assert known.problem.startswith("rules.yaml[0].exit: unknown field")
+    assert known.of(pod, container).exit_code == 22
 
 
 def test_label_that_a_selector_names_tells_pods_apart() -> None:

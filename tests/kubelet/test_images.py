@@ -158,6 +158,8 @@ def test_agnhost_does_what_its_subcommand_says() -> None:
     health = schedule_of(behaviour_of(image, args=["liveness"]), "/healthz")
     assert health is not None
     assert [health.at(seconds).status for seconds in (9, 11)] == [200, 500]
+    variables = [{"name": f"SERVE_PORT_{port}", "value": "foo"} for port in (80, 8080)]
+    assert behaviour_of(image, args=["porter"], env=variables).listens == (80, 8080)
     assert behaviour_of(image, args=["entrypoint-tester", "a"]).runs_for == Length(0.0, 0.0)
 
 

@@ -66,6 +66,7 @@ with lazy_imports():
     from kubepy.cli.git import setup as git_setup
     from kubepy.cli.git import text as git_text
     from kubepy.cli.inside import attach as inside_attach
+    from kubepy.cli.inside import copy as inside_copy
     from kubepy.cli.inside import execute as inside_exec
     from kubepy.cli.rollout import diff as rollout_diff
     from kubepy.cli.rollout import history as rollout_history
@@ -422,7 +423,7 @@ COMMANDS: dict[str, Entry] = {
     "exec": Entry(lambda: inside_exec.exec_, "Execute a command in a container"),
     "port-forward": _unsupported("port-forward", NO_CONTAINERS),
     "proxy": _unsupported("proxy", NO_SERVER),
-    "cp": _unsupported("cp", NO_CONTAINERS),
+    "cp": Entry(lambda: inside_copy.cp, "Copy files and directories to and from containers"),
     "auth": Entry(None, "Inspect authorization", (), AUTH, examples=_AUTH_EXAMPLES),
     "debug": _unsupported("debug", NO_CONTAINERS),
     "diff": Entry(lambda: diff.diff, "Diff the live version against a would-be applied version"),

@@ -38,7 +38,12 @@ from kubepy.cli.runtime.options import (
 )
 from kubepy.cli.runtime.output import Printer, printer_for
 from kubepy.cli.runtime.overrides import OverrideOptions, overridden
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
+
+with lazy_imports():
+    from kubepy.cli.inside import running
+    from kubepy.kubelet import inside
 
 
 class RunOptions(
@@ -86,17 +91,27 @@ class RunOptions(
     stdin: bool = bool_flag(
         "stdin",
         "i",
-        help="Keep stdin open on the container. Nothing can be attached to: give --attach=false.",
+        help="Keep stdin open on the container, and attach to it.",
     )
     tty: bool = bool_flag("tty", "t", help="Allocate a terminal for the container.")
     leave_stdin_open: bool = bool_flag(
         "leave-stdin-open", help="Leave stdin open after the first attach completes."
     )
-    attach: bool = bool_flag("attach", help="Not supported: no containers run here.")
-    rm: bool = bool_flag("rm", help="Not supported: it needs --attach.")
+    attach: bool = bool_flag(
+        "attach",
+        help="If true, wait for the pod to start running, and then attach to it as if 'attach' "
+        "were called. Default false, unless -i is set, in which case the default is true.",
+    )
+    rm: bool = bool_flag(
+        "rm", help="If true, delete the pod after it exits. Only valid when attaching to it."
+    )
     quiet: bool = bool_flag("quiet", "q", help="If true, suppress prompt messages.")
     detach_keys: str = string_flag("detach-keys", default="ctrl-p,ctrl-q", help=NOTHING)
-    pod_running_timeout: float = duration_flag("pod-running-timeout", default=60.0, help=NOTHING)
+    pod_running_timeout: float = duration_flag(
+        "pod-running-timeout",
+        default=60.0,
+        help="How long to wait until the pod is running, and after its end until it is over.",
+    )
     field_manager: str = field_manager_flag("kubectl-run")
     filename: list[str] = string_slice_flag("filename", "f", help=NOTHING)
     kustomize: str = string_flag("kustomize", "k", help=NOTHING)
@@ -140,6 +155,9 @@ kubepy run greeting --image=busybox --restart=Never --command -- echo hello
 # With fields that no flag is for
 kubepy run picky --image=busybox --overrides='{"spec":{"nodeSelector":{"disk":"ssd"}}}'
 
+# With a shell, in a pod that is removed afterwards
+kubepy run -it shell --image=busybox --rm --restart=Never -- sh
+
 # And a service in front of it
 kubepy run front --image=nginx:1.27 --port=80 --expose
 
@@ -152,18 +170,41 @@ def run(factory: Factory, options: RunOptions) -> None:
     options.require("image")
     strategy = factory.dry_run_strategy(options)
     printer = printer_for(factory, options, "created", strategy, typed=True)
-    propagation_policy(factory, options.cascade)
+    policy = propagation_policy(factory, options.cascade)
     validate(options, strategy)
+    is_attached = attaches(options)
+    if is_attached and not inside.runs_containers(factory.client):
+        raise CliError(
+            "attaching is not supported: no containers run here, pods are simulated "
+            "(--attach=false "
+            "creates the pod only)"
+        )
     pod = _created(factory, options, overridden(options, pod_of(factory, options)), strategy)
+    created = [pod]
     errors: list[Exception] = []
     if options.expose:
         try:
-            _expose(factory, options, printer, strategy)
+            created.append(_expose(factory, options, printer, strategy))
         except Exception as error:
             if not is_expected(error):
                 raise
             errors.append(error)
 
+    if is_attached:
+        program = options.line.path.rpartition(" ")[0]
+        run = running.AttachedRun(
+            f"{program} attach",
+            policy,
+            options.pod_running_timeout,
+            options.restart,
+            options.stdin,
+            options.tty,
+            options.quiet,
+            options.rm,
+            not options.leave_stdin_open,
+        )
+        running.attach_to_created(factory, run, created, pod)
+        return
     printer(pod)
     raise_all(errors)
 
@@ -188,7 +229,7 @@ def validate(options: RunOptions, strategy: str) -> None:
 
 
 def _validate_attach(options: RunOptions, strategy: str) -> None:
-    attach = options.attach or (options.stdin and not options.changed("attach"))
+    attach = attaches(options)
     if options.rm and not attach:
         options.usage_error("--rm should only be used for attached containers")
     if attach and strategy != NONE:
@@ -196,12 +237,13 @@ def _validate_attach(options: RunOptions, strategy: str) -> None:
             "--dry-run=[server|client] can't be used with attached containers options (--attach, "
             "--stdin, or --tty)"
         )
-    if attach:
-        raise CliError(
-            "attaching is not supported: no containers run here, pods are simulated "
-            "(--attach=false "
-            "creates the pod only)"
-        )
+
+
+def attaches(options: RunOptions) -> bool:
+    """Tell whether the command attaches to its pod."""
+    if options.changed("attach"):
+        return options.attach
+    return options.stdin
 
 
 # --- objects --------------------------------------------------------------------------------------
@@ -264,18 +306,17 @@ def _variable(text: str) -> Object:
     return _filled({"name": name, "value": value})
 
 
-def _expose(factory: Factory, options: RunOptions, printer: Printer, strategy: str) -> None:
-    """Create the service of ``--expose``, and print it before its pod."""
+def _expose(factory: Factory, options: RunOptions, printer: Printer, strategy: str) -> Object:
+    """Create the service of ``--expose``, and print it before its pod; return it."""
     name = options.args[0]
     labels = parse_pairs(options.labels) if options.labels else {}
     settings = ServiceSettings(name, labels or {"run": name}, [options.port], labels, {})
-    printer(
-        _created(
-            factory, options, service(settings, metadata(factory, name, labels=labels)), strategy
-        )
-    )
+    obj = service(settings, metadata(factory, name, labels=labels))
+    created = _created(factory, options, obj, strategy)
+    printer(created)
     if options.output == "yaml":
         factory.print("---")
+    return created
 
 
 def _created(factory: Factory, options: RunOptions, obj: Object, strategy: str) -> Object:

@@ -115,7 +115,8 @@ class Channels:
         for start in range(0, max(len(data), 1), PIECE):
             piece = data[start : start + PIECE]
             if self._is_base64:
-                await self._socket.send(f"{channel}{base64.b64encode(piece).decode()}")
+                text = base64.b64encode(piece).decode()
+                await self._socket.send(f"{channel}{text}")
             else:
                 await self._socket.send(bytes([channel]) + piece)
 

@@ -122,12 +122,18 @@ def _selector_of(resource: Resource, obj: Object) -> str:
 def _activity(pod: Object) -> tuple[Any, ...]:
     """Return a key by which the pod that is best to look into is the largest (``ActivePods``)."""
     status = status_of(pod)
+    earliest = datetime.min.replace(tzinfo=UTC)
     is_ready = is_pod_ready(pod)
     condition: Any = get_condition(pod, "Ready") or {}
-    ready_since = condition.get("lastTransitionTime") if is_ready else None
-    earliest = datetime.min.replace(tzinfo=UTC)
-    restarts = [entry.get("restartCount", 0) for entry in status.get("containerStatuses") or ()]
-    created = parse_optional_time(pod["metadata"].get("creationTimestamp")) or earliest
+    ready_since = None
+    if is_ready:
+        ready_since = condition.get("lastTransitionTime")
+    restarts = []
+    for entry in status.get("containerStatuses") or ():
+        restarts.append(entry.get("restartCount", 0))
+    created = parse_optional_time(pod["metadata"].get("creationTimestamp"))
+    if created is None:
+        created = earliest
     return (
         bool(pod["spec"].get("nodeName")),
         _PHASES.get(status.get("phase", ""), 0),

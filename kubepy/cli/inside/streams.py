@@ -7,11 +7,12 @@ time stands still while the process waits for input, and moves while it waits fo
 from __future__ import annotations
 
 import codecs
+import io
 import os
 import queue
 import signal
 import threading
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from kubepy.cli.errors import SilentExit
 from kubepy.kubelet.sessions import STDERR, ContainerSession, StepResult
@@ -28,12 +29,13 @@ NO_TTY = "Unable to use a TTY - input is not a terminal or the right kind of fil
 class InputPieces:
     """The pieces of a stream as they come, then None."""
 
-    def __init__(self, stream: IO[str]) -> None:
+    def __init__(self, stream: IO[str] | IO[bytes]) -> None:
         self._pieces: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self.is_closed = False
         descriptor = _descriptor_of(stream)
         if descriptor is None:
-            self._pieces.put(stream.read().encode())
+            text = stream.read()
+            self._pieces.put(text.encode() if isinstance(text, str) else text)
             self._pieces.put(None)
             return
         reader = threading.Thread(target=self._read, args=(descriptor,), daemon=True)
@@ -61,7 +63,7 @@ class InputPieces:
         return pieces
 
 
-def _descriptor_of(stream: IO[str]) -> int | None:
+def _descriptor_of(stream: IO[str] | IO[bytes]) -> int | None:
     try:
         return stream.fileno()
     except (OSError, ValueError):  # no file: a text in memory
@@ -94,22 +96,39 @@ def has_terminal(factory: Factory, tty: bool, quiet: bool) -> bool:
     return tty
 
 
+class Sink(Protocol):
+    """What takes bytes."""
+
+    def write(self, data: bytes, /) -> object: ...
+
+
 class StreamedSession:
     """A session and the streams of this process.
 
     :param reads: the stdin of this process is that of the session.
+    :param source: the stdin of the session, in place of that of this process.
     :param tty: the session has a terminal, whose interrupt is its.
     """
 
     def __init__(
-        self, factory: Factory, session: ContainerSession, *, reads: bool = False, tty: bool = False
+        self,
+        factory: Factory,
+        session: ContainerSession,
+        *,
+        reads: bool = False,
+        tty: bool = False,
+        source: IO[bytes] | None = None,
     ) -> None:
         self._factory = factory
         self._session = session
         self._tty = tty
-        self._input = InputPieces(factory.stdin) if reads else None
-        self._out = ByteWriter(factory.stdout)
-        self._err = ByteWriter(factory.stderr)
+        self._input: InputPieces | None = None
+        if source is not None:
+            self._input = InputPieces(source)
+        elif reads:
+            self._input = InputPieces(factory.stdin)
+        self._out: Sink = ByteWriter(factory.stdout)
+        self._err: Sink = ByteWriter(factory.stderr)
         self._progress = StepResult()
 
     def run(self) -> int:
@@ -129,6 +148,14 @@ class StreamedSession:
                 return self._progress.exit_code
             if not self._stands_still():
                 raise SilentExit(1)  # --request-timeout has passed
+
+    def collect(self) -> tuple[int, bytes, bytes]:
+        """Let the process run to its end; return its exit status, and all that it has written."""
+        out = io.BytesIO()
+        err = io.BytesIO()
+        self._out, self._err = out, err
+        status = self.run()
+        return status, out.getvalue(), err.getvalue()
 
     def _next_time(self) -> datetime | None:
         return self._progress.next_time

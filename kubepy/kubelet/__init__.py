@@ -5,11 +5,10 @@ the first one that applies says which step is due. The outcome of a pod, chosen 
 (docs/kubelet.md), is another table (``outcomes``), which ``statuses`` turns into the status that a
 kubelet reports. Some things keep containers from starting whatever their outcome (``obstacles``). A
 pod that names its node, past the scheduler, must be admitted first (``admission``). ``controller``
-alone writes, and at transitions only, so that a status set by hand stays. ``inside`` opens
-containers, ``sessions`` talks with their processes.
 alone writes, and at transitions only, so that a status set by hand stays. What is known of a
 container beside its manifest, from rules and well-known images (docs/rules.md), ``behaviours``
-says.
+says. Pods that do what their manifests say live in ``modelled``; ``inside`` opens their containers,
+``sessions`` talks with their processes.
 """
 
 from kubepy.kubelet.controller import Kubelet

@@ -9,14 +9,14 @@ Upstream: ``pkg/kubelet`` (``GetExec``, ``GetAttach``), ``k8s.io/cri-streaming``
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from kubepy.api import errors
 from kubepy.api.meta import name_of, namespace_of, uid_of
 from kubepy.kubelet import inside
-from kubepy.kubelet.logs import LogOptions, choose_container, read_log
+from kubepy.kubelet.logs import ContainerLog, LogOptions, choose_container, read_log
 from kubepy.quoting import quote
 
 if TYPE_CHECKING:
@@ -59,8 +59,10 @@ class SessionTarget(NamedTuple):
         status = status_of_container(pod, self.container)
         if uid_of(pod) != self.uid or status is None:
             return True
-        has_restarted = status.get("restartCount", 0) != self.restarts
-        return has_restarted or "running" not in (status.get("state") or {})
+        if status.get("restartCount", 0) != self.restarts:
+            return True
+        state = status.get("state") or {}
+        return "running" not in state
 
 
 class ContainerSession(Protocol):
@@ -150,7 +152,9 @@ class ExecSession:
         with inside.open_container(client, pod, self._run.container) as box:
             machine = box.machine
             machine.run(client.clock.now())
-            output = [(piece.stream, piece.data) for piece in machine.take_output(self._pid)]
+            output = []
+            for piece in machine.take_output(self._pid):
+                output.append((piece.stream, piece.data))
             end = machine.exit_of(self._pid)
             if output or end is not None:
                 box.changed()
@@ -163,51 +167,51 @@ class ExecSession:
             )
 
     def write(self, client: Client, data: bytes | None) -> None:
-        pod = _find_pod(client, self._run)
-        if pod is None or self._run.is_over(pod):
-            return
-        with inside.open_container(client, pod, self._run.container) as box:
-            box.machine.run(client.clock.now())
-            if box.machine.exit_of(self._pid) is None:
-                box.machine.write_stdin(self._pid, data)
-                box.changed()
+        def write(machine: inside.ContainerMachine) -> None:
+            machine.write_stdin(self._pid, data)
+
+        self._act(client, write)
 
     def signal(self, client: Client, number: int) -> None:
+        def send(machine: inside.ContainerMachine) -> None:
+            machine.signal(self._pid, number)
+
+        self._act(client, send)
+
+    def _act(self, client: Client, act: Callable[[inside.ContainerMachine], None]) -> None:
+        """Do something with the process, if it still runs."""
         pod = _find_pod(client, self._run)
         if pod is None or self._run.is_over(pod):
             return
         with inside.open_container(client, pod, self._run.container) as box:
-            box.machine.run(client.clock.now())
-            if box.machine.exit_of(self._pid) is None:
-                box.machine.signal(self._pid, number)
-                box.changed()
+            machine = box.machine
+            machine.run(client.clock.now())
+            if machine.exit_of(self._pid) is not None:
+                return
+            act(machine)
+            box.changed()
 
     def _notes(self, unknowns: Sequence[str]) -> list[tuple[str, bytes]]:
         """Say once of each program and construct that the model does not know it."""
-        new = [name for name in unknowns if name not in self._unknowns]
-        self._unknowns.update(new)
-        return [
-            (STDERR, f"note: {name}: not known here, so it does nothing\n".encode()) for name in new
-        ]
+        notes = []
+        for name in unknowns:
+            if name in self._unknowns:
+                continue
+            self._unknowns.add(name)
+            text = f"note: {name}: not known here, so it does nothing\n"
+            notes.append((STDERR, text.encode()))
+        return notes
 
 
-def attach_to(client: Client, pod: Pod, container: str, *, replays: bool = False) -> AttachSession:
-    """Attach to the first process of a running container. Raises Status, NoContainers.
-
-    :param replays: what the container has printed before is output as well.
-    """
+def attach_to(client: Client, pod: Pod, container: str) -> AttachSession:
+    """Attach to the first process of a running container. Raises Status, NoContainers."""
     run = running_container(pod, container)
     with inside.open_container(client, pod, run.container):
         pass
-    log = read_log(
-        pod,
-        LogOptions(run.container),
-        lambda name: find_node(client, name),
-        client.clock.now(),
-        inside.log_reader(client, pod),
-    )
-    printed = 0 if log is None or replays else len(log.data)
-    return AttachSession(run, printed)
+    log = log_of(client, pod, LogOptions(run.container))
+    if log is None:
+        return AttachSession(run, 0)
+    return AttachSession(run, len(log.data))
 
 
 class AttachSession:
@@ -240,13 +244,7 @@ class AttachSession:
         is_previous = status.get("restartCount", 0) != self._run.restarts
         options = LogOptions(self._run.container, previous=is_previous)
         try:
-            log = read_log(
-                pod,
-                options,
-                lambda name: find_node(client, name),
-                client.clock.now(),
-                inside.log_reader(client, pod),
-            )
+            log = log_of(client, pod, options)
         except errors.BadRequest:  # the log of that run is gone
             return ()
         if log is None or len(log.data) <= self._printed:
@@ -269,8 +267,13 @@ def _find_pod(client: Client, run: SessionTarget) -> Pod | None:
         return None
 
 
-def find_node(client: Client, name: str) -> Node | None:
-    try:
-        return cast("Node", client.get(NODES, name))
-    except errors.NotFound:
-        return None
+def log_of(client: Client, pod: Pod, options: LogOptions) -> ContainerLog | None:
+    """Return the log of a container as it is now. Raises Status."""
+
+    def find_node(name: str) -> Node | None:
+        try:
+            return cast("Node", client.get(NODES, name))
+        except errors.NotFound:
+            return None
+
+    return read_log(pod, options, find_node, client.clock.now())

@@ -31,7 +31,7 @@ from kubepy.kubelet.logs import (
     validate_log_options,
 )
 from kubepy.quoting import quote
-from kubepy.server import authentication, parameters, remotecommand, requestbody
+from kubepy.server import authentication, parameters, portforward, remotecommand, requestbody
 from kubepy.server.handlers import ServedRequest
 from kubepy.server.messages import (
     Answer,
@@ -209,10 +209,12 @@ def connect(context: HandlerContext) -> Answer:
     if "upgrade" not in context.request.header("connection").lower():
         raise errors.BadRequest("Upgrade request required")
     is_websocket = context.request.header("upgrade").lower() == "websocket"
-    if not inside.runs_containers(context.client) or info.subresource == "portforward":
+    if not inside.runs_containers(context.client):
         raise errors.Status(f"error dialing backend: {NO_CONTAINERS}")
     if not is_websocket:
         raise errors.Status(f"error dialing backend: {ONLY_WEBSOCKETS}")
+    if info.subresource == "portforward":
+        return portforward.upgrade(context.application, pod, _ports(context.request))
     return _session(context, pod, container)
 
 
@@ -253,6 +255,15 @@ def _session(context: HandlerContext, pod: Pod, container: str) -> Answer:
             client, pod, container, streams.command, stdin=streams.stdin, tty=streams.tty
         ),
     )
+
+
+def _ports(request: HttpRequest) -> list[int]:
+    """Return the ports of a query, which libraries name there."""
+    ports = []
+    for value in request.query.get("ports", ()):
+        for text in value.split(","):
+            ports.append(int(text))
+    return ports
 
 
 def _check_ports(request: HttpRequest) -> None:

@@ -12,6 +12,7 @@ from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.cli.errors import CliError
 from kubepy.cli.inside.execute import check_is_running
 from kubepy.cli.inside.pods import (
+    PODS,
     attachable_pod,
     find_or_default_container,
     named_object,
@@ -22,10 +23,9 @@ from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, duration_flag, string_flag
 from kubepy.cli.runtime.options import NOTHING, Options
-from kubepy.kubelet import inside
 from kubepy.kubelet.inside import NoContainers
-from kubepy.kubelet.logs import LogOptions, read_log
-from kubepy.kubelet.sessions import attach_to, find_node
+from kubepy.kubelet.logs import LogOptions
+from kubepy.kubelet.sessions import attach_to, log_of
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Pod
@@ -61,7 +61,6 @@ class Attachment(NamedTuple):
     """What attaching is to do.
 
     :ivar command: the command that attaches again, for the message at the end.
-    :ivar replays: what the container has printed before is printed as well.
     """
 
     command: str
@@ -69,7 +68,6 @@ class Attachment(NamedTuple):
     stdin: bool = False
     tty: bool = False
     quiet: bool = False
-    replays: bool = False
 
 
 @command(
@@ -130,7 +128,7 @@ def attach_pod(factory: Factory, pod: Object, attachment: Attachment) -> None:
         factory.say(RECORDED)
         factory.say(PROMPT)
     try:
-        session = attach_to(factory.client, cast("Pod", pod), name, replays=attachment.replays)
+        session = attach_to(factory.client, cast("Pod", pod), name)
     except InternalError as error:  # as kubectl shows the Status of a stream
         raise CliError(error.message) from None
     reads = reads and bool(container.get("stdin"))
@@ -167,13 +165,7 @@ def print_log(factory: Factory, pod: Object, attachment: Attachment) -> None:
     """Print the log of a container as it is. Raises CliError, Status."""
     container = find_or_default_container(factory, pod, attachment.container, attachment.quiet)
     client = factory.client
-    present = client.get("pods", name_of(pod), namespace=namespace_of(pod))
-    log = read_log(
-        cast("Pod", present),
-        LogOptions(container["name"]),
-        lambda name: find_node(client, name),
-        client.clock.now(),
-        inside.log_reader(client, cast("Pod", present)),
-    )
+    present = cast("Pod", client.get(PODS, name_of(pod), namespace=namespace_of(pod)))
+    log = log_of(client, present, LogOptions(container["name"]))
     if log is not None:
         ByteWriter(factory.stdout).write(log.data)

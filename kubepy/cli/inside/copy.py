@@ -209,7 +209,9 @@ def _unpack(factory: Factory, source: FileSpec, target: str, data: bytes) -> Non
 
 def _is_below(place: str, target: str) -> bool:
     relative = os.path.relpath(place, target)
-    return relative != ".." and not relative.startswith("../")
+    if relative == "..":
+        return False
+    return not relative.startswith("../")
 
 
 def _write(

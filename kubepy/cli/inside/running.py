@@ -63,12 +63,17 @@ def _attach(factory: Factory, run: AttachedRun, pod: Object) -> None:
         attach_or_log(factory, pod, attachment)
     if not run.waits or run.restart not in ("Never", "OnFailure"):
         return
-    is_over = _is_completed if run.restart == "Never" else _has_succeeded
-    _end_as(factory, _wait_for(factory, pod, run.timeout, is_over))
+    is_over = _has_succeeded
+    if run.restart == "Never":
+        is_over = _is_completed
+    ended = _wait_for(factory, pod, run.timeout, is_over)
+    _end_as(factory, ended)
 
 
 def _can_be_shown(pod: Object) -> bool:
-    return _is_completed(pod) or _is_ready(pod)
+    if _is_completed(pod):
+        return True
+    return _is_ready(pod)
 
 
 def _is_completed(pod: Object) -> bool:
@@ -80,7 +85,9 @@ def _has_succeeded(pod: Object) -> bool:
 
 
 def _is_ready(pod: Object) -> bool:
-    return status_of(pod).get("phase") == "Running" and is_pod_ready(pod)
+    if status_of(pod).get("phase") != "Running":
+        return False
+    return is_pod_ready(pod)
 
 
 def _wait_for(

@@ -1014,14 +1014,6 @@ class Client:
         """Set small values of the cluster (None removes one), with the batch that is open."""
         self._store.set_values(values)
 
-    def value(self, name: str) -> str | None:
-        """Return a small value of the cluster that is no object, None where there is none."""
-        return self._store.meta(name)
-
-    def set_values(self, values: Mapping[str, str | None]) -> None:
-        """Set small values of the cluster (None removes one), with the batch that is open."""
-        self._store.set_values(values)
-
     def forget_deletions(self) -> None:
         """Bring implied objects back that were deleted and come back at a start only."""
         self._implied_objects().restart()

@@ -73,6 +73,9 @@ if TYPE_CHECKING:
     from kubepy.kubelet.modelled.pods import Look, ModelledPods
     from kubepy.kubelet.modelled.worker import Foreseen
 
+# What the answers of the network to a pod's processes are made from.
+NETWORK = ("services", "endpointslices.discovery.k8s.io", "networkpolicies.networking.k8s.io")
+CLAIMS = ("persistentvolumeclaims",)
 # Annotations of a node about its pods.
 PACED_BY_NODE = (POD_OUTCOME, READY_AFTER, STOPS_AFTER, RUNS_FOR, EXIT_CODE, REFERENCES, DOWN_UNTIL)
 
@@ -105,9 +108,12 @@ class Kubelet:
             if value
         }
         self._rules = Rules(self._draw, defaults, self._moments.exact, context.informers.get)
+        self._turns: dict[str, int] = {}  # how often each Service was asked
         self._modelled: ModelledPods | None = None
         if context.client.settings.kubelet.containers == MODELLED:
-            self._modelled = modelled_agent.modelled_pods(context, self._draw, defaults)
+            self._modelled = modelled_agent.modelled_pods(
+                context, self._draw, defaults, self._turns
+            )
         self._foreseen: dict[Key, Foreseen] = {}  # of modelled pods, until their write is observed
         self._reserved: dict[str, str] = {}  # addresses of pods that do not report one yet, by uid
         self._held_pods = context.informers.add_index(
@@ -121,24 +127,56 @@ class Kubelet:
             "terminations": self._backoff.remember(),
             "moments": self._moments.remember(),
             "address": self._addresses.last,
+            "turns": self._turns,
         }
+        if self._modelled is not None:
+            memory |= self._modelled.remember()
         return {name: value for name, value in memory.items() if value}
 
     def recall(self, memory: Any) -> None:
         self._backoff.recall(memory.get("terminations", {}))
         self._moments.recall(memory.get("moments", {}))
         self._addresses.last = memory.get("address", 0)
+        self._turns.update(memory.get("turns", {}))
+        if self._modelled is not None:
+            self._modelled.recall(memory)
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {
+        handlers: dict[str, Handler] = {
             NODES: self._node_changed,
             PODS: self._pod_changed,
             CONFIG_MAPS: self._reference_changed,
             SECRETS: self._reference_changed,
         }
+        if self._modelled is not None:
+            handlers |= dict.fromkeys(NETWORK, self._network_changed)
+            handlers |= dict.fromkeys(CLAIMS, self._claim_changed)
+        return handlers
 
     def _reference_changed(self, event: WatchEvent) -> None:
         """Look again at the pods of the namespace that could not be started."""
+        for key in sorted(self._held_pods.group(event.key.namespace)):
+            self.queue.add(key)
+        if self._modelled is not None and event.old is not None and event.new is not None:
+            self._refresh(self._modelled, event)
+
+    def _refresh(self, modelled: ModelledPods, event: WatchEvent) -> None:
+        """Let the volumes of running pods show a changed object, at the next look of the
+        kubelet."""
+        for key in modelled.readers(event.key):
+            pod = self._pods.get(key.namespace, key.name)
+            if pod is not None:
+                due = modelled.plan_refresh(pod, self._clock.now())
+                self.queue.add_at(key, due)
+
+    def _network_changed(self, event: WatchEvent) -> None:
+        """Look again at the pods whose processes ask the network."""
+        if self._modelled is not None:
+            for key in self._modelled.network_users():
+                self.queue.add(key)
+
+    def _claim_changed(self, event: WatchEvent) -> None:
+        """Look again at the pods that wait for a claim."""
         for key in sorted(self._held_pods.group(event.key.namespace)):
             self.queue.add(key)
 

@@ -276,4 +276,5 @@ def log_of(client: Client, pod: Pod, options: LogOptions) -> ContainerLog | None
         except errors.NotFound:
             return None
 
-    return read_log(pod, options, find_node, client.clock.now())
+    reader = inside.log_reader(client, pod)
+    return read_log(pod, options, find_node, client.clock.now(), reader)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from kubepy.api.clock import format_micro_time, parse_time
 from kubepy.lazy import blake2b
@@ -114,6 +114,12 @@ class Machine:
         self._draws = 0
 
     # --- what others ask for
+
+    @property
+    def noting_surroundings(self) -> Surroundings:
+        """The surroundings, for a program: that they were asked is noted."""
+        noting: Any = _Noting(self)
+        return cast("Surroundings", noting)
 
     @property
     def has_main(self) -> bool:
@@ -671,3 +677,14 @@ class Machine:
         machine._last_pid, machine._last_handle, machine._last_pipe, machine._draws = value["last"]
         machine._pause = timedelta(seconds=value["pause"])
         return machine
+
+
+class _Noting:
+    """The surroundings of a machine, which notes that somebody asks them."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+
+    def __getattr__(self, name: str) -> Any:
+        self._machine.uses_network = True
+        return getattr(self._machine.surroundings, name)

@@ -29,7 +29,28 @@ SPECIAL_PARAMETERS = "@*#?-$!"
 BLANKS = " \t"
 WORD_ENDS = " \t\n;&|<>()"
 RESERVED = frozenset(
-    ["if", "then", "elif", "else", "fi", "while", "until", "do", "done", "for", "case", "esac", "in", "function", "{", "}", "!", "[[", "select", "time"]
+    [
+        "if",
+        "then",
+        "elif",
+        "else",
+        "fi",
+        "while",
+        "until",
+        "do",
+        "done",
+        "for",
+        "case",
+        "esac",
+        "in",
+        "function",
+        "{",
+        "}",
+        "!",
+        "[[",
+        "select",
+        "time",
+    ]
 )
 CLOSING = frozenset({"then", "elif", "else", "fi", "do", "done", "esac", "}"})
 OPERATORS = (":-", ":=", ":?", ":+", "##", "%%", "//", "^^", ",,")

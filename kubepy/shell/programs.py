@@ -216,7 +216,7 @@ class Programs:
             files=machine.files,
             now=machine.now,
             hostname=machine.hostname,
-            surroundings=machine.surroundings,
+            surroundings=machine.noting_surroundings,
             user=machine.user,
             pid=process.pid,
             random=machine.random,

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from kubepy.api.errors import NotFound
+from kubepy.api.meta import uid_of
 from kubepy.kubelet.behaviours import Behaviours
-from kubepy.kubelet.modelled.claims import ClaimFiles
-from kubepy.kubelet.modelled.host import NodeAgent
+from kubepy.kubelet.lastingvolumes import LastingVolumes
+from kubepy.kubelet.modelled.adoption import record_of_status
+from kubepy.kubelet.modelled.host import NodeAgent, PodHost
+from kubepy.kubelet.modelled.life import PodLife
 from kubepy.kubelet.modelled.listening import Listeners
 from kubepy.kubelet.modelled.logs import LogStore
 from kubepy.kubelet.modelled.pods import ModelledPods
+from kubepy.kubelet.modelled.records import RECORD, load_record
 from kubepy.kubelet.network import Network
 from kubepy.runtime.informers import Informers
-from kubepy.shell.files import Tree
 
 if TYPE_CHECKING:
     from kubepy.api.meta import Object
     from kubepy.api.objects.references import Find
-    from kubepy.api.typed import Pod
+    from kubepy.api.typed import Container, Node, Pod
     from kubepy.apiserver.client import Client
     from kubepy.kubelet.network import ClusterView
     from kubepy.runtime.reconcile import Context
+    from kubepy.shell.machine import Machine
 
 
 API_SERVER = ("services", "default", "kubernetes")
@@ -58,11 +61,12 @@ def modelled_pods(
     context: Context,
     draw: Callable[[Pod, str, float, float], float],
     defaults: Mapping[str, str],
+    turns: dict[str, int],
 ) -> ModelledPods:
     """Return the modelled pods of a manager's cluster."""
     client = context.client
     view = InformerView(context.informers, client)
-    agent = node_agent(client, view, context.informers.get, draw)
+    agent = node_agent(client, view, context.informers.get, draw, turns)
     return ModelledPods(agent, client.value, client.set_values, defaults)
 
 
@@ -71,23 +75,45 @@ def node_agent(
     view: ClusterView,
     find: Find,
     draw: Callable[[Pod, str, float, float], float],
+    turns: dict[str, int],
 ) -> NodeAgent:
     """Return the agent of all nodes of a cluster.
 
     :param find: looks up objects for the environment and the volumes of containers.
+    :param turns: how often each Service was asked.
     """
     behaviours = Behaviours.of_cluster(client, find)
-    values = ValueTrees(client)
-    return NodeAgent(
+
+    def machine_of(pod: Pod, container: Container) -> Machine | None:
+        return opened_machine(agent, client, pod, container)
+
+    agent = NodeAgent(
         behaviours=behaviours,
         draw=draw,
         find=find,
         view=view,
-        network=Network(view, Listeners(behaviours.of)),
+        network=Network(view, Listeners(behaviours.of, machine_of), turns),
         logs=LogStore(client.value, lambda name, text: client.set_values({name: text})),
         images={},
-        claims=ClaimFiles(find, values.load, values.save),
+        lasting=LastingVolumes(client.value, client.set_values, find),
     )
+    return agent
+
+
+def opened_machine(
+    agent: NodeAgent, client: Client, pod: Pod, container: Container
+) -> Machine | None:
+    """Return the processes and files of a container as they are now, to be looked at; None for one
+    on a node that is gone."""
+    now = client.clock.now()
+    node = agent.view.get("nodes", "", pod["spec"].get("nodeName") or "")
+    if node is None:
+        return None
+    record = load_record(client.value(f"{RECORD}{uid_of(pod)}")) or record_of_status(pod, now)
+    host = PodHost(agent, pod, cast("Node", node), is_rehearsal=True)
+    machine = PodLife(pod, record, host).machine_for_commands(container["name"])
+    machine.run(max(now, machine.now))
+    return machine
 
 
 class ClientView:
@@ -120,27 +146,6 @@ def modelled_pods_of(client: Client) -> ModelledPods:
     def draw(pod: Pod, purpose: str, low: float, high: float) -> float:
         return low
 
-    agent = node_agent(client, view, view.get, draw)
+    agent = node_agent(client, view, view.get, draw, {})
     defaults = client.settings.kubelet.annotations()
     return ModelledPods(agent, client.value, client.set_values, defaults)
-
-
-class ValueTrees:
-    """The files of volumes as small values of the cluster."""
-
-    PREFIX = "volume/"
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-
-    def load(self, key: str) -> Tree | None:
-        """Return the files of a volume."""
-        text = self._client.value(f"{self.PREFIX}{key}")
-        if text is None:
-            return None
-        return Tree.from_json(json.loads(text))
-
-    def save(self, key: str, tree: Tree) -> None:
-        """Keep the files of a volume."""
-        text = json.dumps(tree.to_json(), separators=(",", ":"), ensure_ascii=False)
-        self._client.set_values({f"{self.PREFIX}{key}": text})

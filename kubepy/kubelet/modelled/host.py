@@ -6,8 +6,9 @@ A :class:`NodeAgent` serves all pods; a :class:`PodHost` one pod, for one look a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from kubepy.api.meta import controller_of, name_of, namespace_of, uid_of
@@ -21,6 +22,7 @@ from kubepy.kubelet.environment import (
     process_environment,
     user_of,
 )
+from kubepy.kubelet.lastingvolumes import unprocessed_claims
 from kubepy.kubelet.modelled.life import Process
 from kubepy.kubelet.modelled.logs import LogStore, last_lines
 from kubepy.kubelet.modelled.programs import program_of
@@ -32,6 +34,7 @@ from kubepy.kubelet.obstacles import CONFIG_ERROR, obstacles_of
 from kubepy.kubelet.outcomes import StartObstacles, Waiting
 from kubepy.kubelet.payloads import MountError, VolumeSources, is_projection
 from kubepy.kubelet.volumes import empty_tree, refresh, volume_tree
+from kubepy.quoting import quote
 from kubepy.shell.files import Tree
 from kubepy.shell.machine import Machine
 
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
     from kubepy.api.meta import AnyObject
     from kubepy.api.objects.references import Find
     from kubepy.api.typed import Container, Node, Pod
-    from kubepy.kubelet.modelled.claims import ClaimFiles
+    from kubepy.kubelet.lastingvolumes import LastingVolumes
     from kubepy.kubelet.network import ClusterView
     from kubepy.shell.files import FileSystem
     from kubepy.shell.surroundings import HttpAnswer, HttpRequest
@@ -63,8 +66,8 @@ class NodeAgent(NamedTuple):
     view: ClusterView
     network: Network
     logs: LogStore
-    images: dict[str, set[str]]
-    claims: ClaimFiles
+    images: dict[str, dict[str, bool]]
+    lasting: LastingVolumes
 
 
 class PodHost:
@@ -104,25 +107,39 @@ class PodHost:
         name = container["name"]
         if obstacles.mounts or obstacles.of(name) is not None:
             return obstacles
-        problem = ""
         try:
-            variables = self._variables(container)
-            self._container_files(container, variables).new({}, self._agent.view.now)
+            self._variables(container)
         except ContainerConfigError as error:
-            problem = str(error)
-        except MountError:
-            return obstacles
-        if not problem:
-            return obstacles
-        held = (*obstacles.containers, (name, Waiting(CONFIG_ERROR, problem)))
-        return StartObstacles(containers=held)
+            held = (*obstacles.containers, (name, Waiting(CONFIG_ERROR, str(error))))
+            return StartObstacles(containers=held)
+        return obstacles
+
+    def mount_problems(self, record: PodRecord, now: datetime) -> list[str]:
+        """Return what keeps volumes from being mounted, as the messages of ``FailedMount``."""
+        obstacles = obstacles_of(self._pod, self._agent.find, init_fails=False, pull_fails=False)
+        problems = [
+            f"MountVolume.SetUp failed for volume {quote(volume)} : {message}"
+            for volume, message in obstacles.mounts
+        ]
+        claims = unprocessed_claims(self._pod, self._agent.find)
+        if claims:
+            problems.append(claims)
+        if problems:
+            return problems
+        for volume in self._pod["spec"].get("volumes") or ():
+            try:
+                self._load_tree(record, volume, now)
+            except MountError as error:
+                name = quote(volume["name"])
+                problems.append(f"MountVolume.SetUp failed for volume {name} : {error}")
+        return problems
 
     def takes_image(self, container: Container) -> bool:
         """Tell whether the node has the image, and note that it has it from now on."""
-        images = self._agent.images.setdefault(name_of(self._node), set())
+        images = self._agent.images.setdefault(name_of(self._node), {})
         is_there = container["image"] in images
         if not self._is_rehearsal:
-            images.add(container["image"])
+            images[container["image"]] = True
         return is_there
 
     def memory_limit(self, container: Container) -> int | None:
@@ -235,6 +252,8 @@ class PodHost:
 
     def keep(self, record: PodRecord, container: Container, machine: Machine) -> None:
         """Put a machine into the record of its container, and the volumes that have changed."""
+        if machine.uses_network:
+            record.uses_network = True
         record.containers[container["name"]].machine = {
             "machine": machine.to_json(),
             "root": machine.files.root.to_json(),
@@ -250,21 +269,24 @@ class PodHost:
     def _load_trees(self, record: PodRecord, now: datetime) -> None:
         """Have the trees of the pod's volumes, which its containers share."""
         for volume in self._pod["spec"].get("volumes") or ():
-            name = volume["name"]
-            if name not in self._trees:
-                self._trees[name] = self._tree(record, volume, now)
-                self._versions[name] = self._trees[name].version
+            self._load_tree(record, volume, now)
+
+    def _load_tree(self, record: PodRecord, volume: AnyObject, now: datetime) -> None:
+        name = volume["name"]
+        if name not in self._trees:
+            self._trees[name] = self._tree(record, volume, now)
+            self._versions[name] = self._trees[name].version
 
     def _tree(self, record: PodRecord, volume: AnyObject, now: datetime) -> Tree:
         saved = record.volumes.get(volume["name"])
         if saved is not None:
             return Tree.from_json(saved)
         tree = volume_tree(self._pod, volume, self._sources(), now)
-        if tree is None:
-            tree = self._agent.claims.load(self._pod, volume, self._node)
-        if tree is None:
-            tree = empty_tree(self._pod, volume, now)
-        return tree
+        if tree is not None:
+            return tree
+        if self._agent.lasting.holds(volume):
+            return self._agent.lasting.load(self._pod, volume, now)
+        return empty_tree(self._pod, volume, now)
 
     def _sources(self) -> VolumeSources:
         return VolumeSources(self._agent.find, self._node)
@@ -294,12 +316,17 @@ class PodHost:
                 continue
             is_new = name not in record.volumes
             is_changed = tree.version != self._versions[name]
-            if self._agent.claims.holds(volume):
+            if self._agent.lasting.holds(volume):
                 if is_changed and not self._is_rehearsal:
-                    self._agent.claims.save(self._pod, volume, self._node, tree)
+                    self._save(volume, tree)
             elif is_new or is_changed:
                 record.volumes[name] = tree.to_json()
             self._versions[name] = tree.version
+
+    def _save(self, volume: AnyObject, tree: Tree) -> None:
+        """Keep a volume that outlives the pod; one that was taken away meanwhile is gone."""
+        with suppress(MountError):
+            self._agent.lasting.save(self._pod, volume, tree)
 
     def volume_sizes(self) -> Mapping[str, int]:
         """Return the bytes in each volume that a process may have written to."""
@@ -365,10 +392,4 @@ class PodHost:
         seconds = min((each for each in changes if each is not None), default=None)
         if seconds is None:
             return None
-        return now if seconds <= age else started + _seconds(seconds)
-
-
-def _seconds(seconds: float) -> Any:
-    from datetime import timedelta
-
-    return timedelta(seconds=seconds)
+        return started + timedelta(seconds=seconds)

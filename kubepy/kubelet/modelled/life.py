@@ -55,8 +55,10 @@ class Host(Protocol):
         purpose."""
 
     def obstacles(self, container: Container) -> StartObstacles:
-        """Return what keeps the pod's volumes from being mounted, and the container from being
-        created."""
+        """Return what keeps a container from being created."""
+
+    def mount_problems(self, record: PodRecord, now: datetime) -> list[str]:
+        """Return what keeps volumes from being mounted, as the messages of ``FailedMount``."""
 
     def takes_image(self, container: Container) -> bool:
         """Tell whether the node has the image of a container, and note that it has it from now

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from kubepy.api.meta import name_of
 from kubepy.kubelet.behaviours import Behaviour, expanded, schedule_of
+from kubepy.kubelet.modelled.programs import program_of
 from kubepy.kubelet.network import Listener
 from kubepy.kubelet.network.listeners import ports_of, reason_of, running_containers
 from kubepy.shell.files import FileError, FileSystem
@@ -44,17 +45,21 @@ class Listeners:
         """Return the first container that listens on a port."""
         for container, started in running_containers(pod):
             behaviour = self._behaviour_of(pod, container)
-            if port in ports_of(container, behaviour) or self._has_opened(pod, container, port):
+            if self._listens(pod, container, behaviour, port):
                 site = Site(pod, container, behaviour, self._machine_of)
                 return Listener(container["name"], site.answering(started))
         return None
 
-    def _has_opened(self, pod: Pod, container: Container, port: int) -> bool:
-        """Tell whether a process of the model listens."""
-        if not (container.get("command") or container.get("args")):
-            return False
+    def _listens(self, pod: Pod, container: Container, behaviour: Behaviour, port: int) -> bool:
+        """Tell whether a container listens on a port. One whose program is known to the last word
+        listens where that says so, whatever ports the manifest declares."""
+        is_said = port in ports_of(container, behaviour)
+        if behaviour.listens is not None or program_of(container, behaviour).is_opaque:
+            return is_said
         machine = self._machine_of(pod, container)
-        return machine is not None and port in machine.ports
+        if machine is None:
+            return False
+        return port in machine.ports or (is_said and bool(machine.unknowns))
 
 
 class Site:

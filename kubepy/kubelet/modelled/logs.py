@@ -54,7 +54,9 @@ def join_output(entries: list[LogEntry], output: list[tuple[datetime, str, bytes
     for time, stream, data in output:
         text = data.decode("utf-8", "replace")
         last = entries[-1] if entries else None
-        if (last is not None and last.stream == stream and not last.text.endswith("\n")) or (last is not None and last.stream == stream and last.time == time):
+        if (last is not None and last.stream == stream and not last.text.endswith("\n")) or (
+            last is not None and last.stream == stream and last.time == time
+        ):
             entries[-1] = last._replace(text=last.text + text)
         else:
             entries.append(LogEntry(time, stream, text))

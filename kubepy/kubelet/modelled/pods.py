@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubepy.api.meta import annotations_of, is_being_deleted, uid_of
+from kubepy.api.clock import parse_time
+from kubepy.api.meta import annotations_of, is_being_deleted, name_of, namespace_of, uid_of
 from kubepy.api.objects.outcomes import TERMINATION
+from kubepy.api.objects.references import references_of
 from kubepy.kubelet.modelled.adoption import record_of_status
 from kubepy.kubelet.modelled.choice import is_modelled
 from kubepy.kubelet.modelled.host import NodeAgent, PodHost
 from kubepy.kubelet.modelled.life import PodEvent
 from kubepy.kubelet.modelled.records import RECORD, PodRecord, load_record
 from kubepy.kubelet.modelled.worker import Foreseen, PodWorker
+from kubepy.kubelet.volumes import update_due
+from kubepy.runtime.reconcile import Key
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Node, Pod
@@ -52,6 +56,8 @@ class ModelledPods:
     ) -> None:
         self.agent = agent
         self.opened: set[str] = set()  # uids of pods that only run, and were looked into
+        self._networked: set[Key] = set()  # pods whose processes ask the network
+        self._readers: dict[Key, set[Key]] = {}  # by ConfigMap or Secret, pods that mount it
         self._value = value
         self._set_values = set_values
         self._defaults = defaults
@@ -61,6 +67,73 @@ class ModelledPods:
         if is_modelled(pod, node, self.agent.behaviours, self._defaults):
             return True
         return uid_of(pod) in self.opened
+
+    # --- what the kubelet keeps in mind
+
+    def remember(self) -> dict[str, Any]:
+        """Return what outlives the process, as JSON."""
+        memory = {
+            "opened": sorted(self.opened),
+            "networked": [list(key) for key in sorted(self._networked)],
+            "readers": {
+                "/".join(read): [list(key) for key in sorted(keys)]
+                for read, keys in self._readers.items()
+            },
+            "images": {node: sorted(images) for node, images in self.agent.images.items()},
+        }
+        return {name: value for name, value in memory.items() if value}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Take over what :meth:`remember` gave in another process."""
+        self.opened.update(memory.get("opened", ()))
+        self._networked.update(Key(*key) for key in memory.get("networked", ()))
+        for read, keys in memory.get("readers", {}).items():
+            resource, namespace, name = read.split("/")
+            self._readers[Key(resource, namespace, name)] = {Key(*key) for key in keys}
+        for node, images in memory.get("images", {}).items():
+            self.agent.images[node] = dict.fromkeys(images, True)
+
+    def network_users(self) -> list[Key]:
+        """Return the pods whose processes ask the network."""
+        return sorted(self._networked)
+
+    def readers(self, key: Key) -> list[Key]:
+        """Return the pods whose volumes show an object."""
+        return sorted(self._readers.get(key, ()))
+
+    def plan_refresh(self, pod: Pod, now: datetime) -> datetime:
+        """Return when the volumes of a pod show what has changed now."""
+        record = self.record(pod, now)
+        started = (pod.get("status") or {}).get("startTime")
+        due = update_due(parse_time(started) if started else now, now)
+        record.refreshes = due
+        self.keep(pod, record)
+        return due
+
+    def _note_uses(self, pod: Pod, record: PodRecord) -> None:
+        """Note what changes of the cluster a pod must be looked at for."""
+        key = Key("pods", namespace_of(pod), name_of(pod))
+        if record.uses_network and not record.is_over:
+            self._networked.add(key)
+        else:
+            self._networked.discard(key)
+        for reference in references_of(pod["spec"]):
+            if reference.volume:
+                read = Key(reference.resource, namespace_of(pod), reference.name)
+                self._readers.setdefault(read, set()).add(key)
+
+    def _forget_uses(self, pod: Pod) -> None:
+        key = Key("pods", namespace_of(pod), name_of(pod))
+        self._networked.discard(key)
+        for reference in references_of(pod["spec"]):
+            read = Key(reference.resource, namespace_of(pod), reference.name)
+            readers = self._readers.get(read)
+            if readers is not None:
+                readers.discard(key)
+                if not readers:
+                    del self._readers[read]
+
+    # --- looks
 
     def record(self, pod: Pod, now: datetime) -> PodRecord:
         """Return the record of a pod; one that has none yet is made from the status."""
@@ -77,6 +150,7 @@ class ModelledPods:
         is_stuck = annotations_of(pod).get(TERMINATION) == "stuck"
         is_removed = is_being_deleted(pod) and record.is_over and not is_stuck
         self.keep(pod, record)
+        self._note_uses(pod, record)
         return Look(
             record,
             worker.life.events,
@@ -96,6 +170,7 @@ class ModelledPods:
         """Remove what is known of a pod that is gone."""
         uid = uid_of(pod)
         self.opened.discard(uid)
+        self._forget_uses(pod)
         name = f"{RECORD}{uid}"
         record = load_record(self._value(name))
         if record is None:

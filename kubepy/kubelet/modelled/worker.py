@@ -215,6 +215,8 @@ class PodWorker:
                 if record.is_ready != was_ready:
                     return True
 
+        if self._refresh_volumes():
+            return True
         if self._end_pod():
             return True
         if life.record.end or is_being_deleted(life.pod):
@@ -251,6 +253,16 @@ class PodWorker:
                 message += ", will be restarted"
         field = FIELDS[LIVENESS] if probe_type == LIVENESS else FIELDS["startup"]
         stop_container(life, container, message, liveness_grace(life, container, field))
+        return True
+
+    def _refresh_volumes(self) -> bool:
+        """Bring the files that show objects up to date, where that is due."""
+        life = self.life
+        refreshes = life.record.refreshes
+        if refreshes is None or refreshes > life.now:
+            return False
+        life.record.refreshes = None
+        life.host.refresh_volumes(life.record, life.now)
         return True
 
     # --- the end of the pod
@@ -333,14 +345,13 @@ class PodWorker:
         life = self.life
         if any(record.runs for record in life.record.containers.values()):
             return False
-        mounts = life.host.obstacles(life.containers[0]).mounts
-        if bool(mounts) != life.record.mounts_fail:
-            life.record.mounts_fail = bool(mounts)
+        problems = life.host.mount_problems(life.record, life.now)
+        if bool(problems) != life.record.mounts_fail:
+            life.record.mounts_fail = bool(problems)
             life.touch()
-            for volume, message in mounts:
-                text = f'MountVolume.SetUp failed for volume "{volume}" : {message}'
-                life.emit(WARNING, "FailedMount", text)
-        return bool(mounts)
+            for problem in problems:
+                life.emit(WARNING, "FailedMount", problem)
+        return bool(problems)
 
     def _startable(self) -> Iterator[Container]:
         """Yield the containers that are to run and do not, in the order in which they start."""

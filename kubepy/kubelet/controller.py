@@ -122,6 +122,14 @@ class Kubelet:
             lambda namespace: (Query(PODS, namespace, "waiting"),),
         )
 
+    def refresh(self) -> None:
+        """Look at all pods again where other rules hold from now on."""
+        if self._modelled is None or not self._modelled.agent.behaviours.refresh():
+            return
+        for pod in self._pods.list():
+            if node_name(pod):
+                self.queue.add(Key(PODS, namespace_of(pod), name_of(pod)))
+
     def remember(self) -> Any:
         memory = {
             "terminations": self._backoff.remember(),
@@ -157,7 +165,7 @@ class Kubelet:
         """Look again at the pods of the namespace that could not be started."""
         for key in sorted(self._held_pods.group(event.key.namespace)):
             self.queue.add(key)
-        if self._modelled is not None and event.old is not None and event.new is not None:
+        if self._modelled is not None and event.new is not None:
             self._refresh(self._modelled, event)
 
     def _refresh(self, modelled: ModelledPods, event: WatchEvent) -> None:

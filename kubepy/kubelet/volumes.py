@@ -70,7 +70,7 @@ def update_due(started: datetime, changed: datetime) -> datetime:
     at the pod, which comes every minute after its start. (What changes in the pod itself is a
     reason to look at once.)"""
     period = timedelta(seconds=SYNC_SECONDS)
-    if changed <= started:
+    if changed < started:
         return started
     looks = floor((changed - started) / period) + 1
     return started + looks * period

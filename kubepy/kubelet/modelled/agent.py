@@ -83,9 +83,16 @@ def node_agent(
     :param turns: how often each Service was asked.
     """
     behaviours = Behaviours.of_cluster(client, find)
+    opening: list[str] = []  # pods whose processes are run up to now
 
     def machine_of(pod: Pod, container: Container) -> Machine | None:
-        return opened_machine(agent, client, pod, container)
+        machine = opened_machine(agent, client, pod, container)
+        uid = uid_of(pod)
+        if machine is not None and uid not in opening:  # it may be a process of it that asks
+            opening.append(uid)
+            machine.run(max(client.clock.now(), machine.now))
+            opening.remove(uid)
+        return machine
 
     agent = NodeAgent(
         behaviours=behaviours,
@@ -103,17 +110,15 @@ def node_agent(
 def opened_machine(
     agent: NodeAgent, client: Client, pod: Pod, container: Container
 ) -> Machine | None:
-    """Return the processes and files of a container as they are now, to be looked at; None for one
-    on a node that is gone."""
+    """Return the processes and files of a container as they were last, to be looked at; None for
+    one on a node that is gone."""
     now = client.clock.now()
     node = agent.view.get("nodes", "", pod["spec"].get("nodeName") or "")
     if node is None:
         return None
     record = load_record(client.value(f"{RECORD}{uid_of(pod)}")) or record_of_status(pod, now)
     host = PodHost(agent, pod, cast("Node", node), is_rehearsal=True)
-    machine = PodLife(pod, record, host).machine_for_commands(container["name"])
-    machine.run(max(now, machine.now))
-    return machine
+    return PodLife(pod, record, host).machine_for_commands(container["name"])
 
 
 class ClientView:

@@ -59,7 +59,12 @@ DIRECTORIES = (
 )
 MODES = {"root": 0o700, "tmp": 0o1777, "var/tmp": 0o1777, "dev/shm": 0o1777}
 DEVICES = ("full", "null", "random", "tty", "urandom", "zero")
-STREAMS = {"stdin": 0, "stdout": 1, "stderr": 2}
+STREAMS = {
+    "fd": "/proc/self/fd",
+    "stdin": "/proc/self/fd/0",
+    "stdout": "/proc/self/fd/1",
+    "stderr": "/proc/self/fd/2",
+}
 PASSWD = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n"
 GROUP = "root:x:0:\nnogroup:x:65534:\n"
 
@@ -78,22 +83,31 @@ LOCAL_HOSTS = (
 def image_tree(pod: Pod, container: Container, files: Mapping[str, str], now: datetime) -> Tree:
     """Return the layer of a new container: the directories that every image has, devices, the
     file for its termination message, and the files that rules give the image."""
-    root = Tree(Node(FOLDER, 0o755, now))
+    top = Node(FOLDER, 0o755, now)
+    root = Tree(top)
     for path in DIRECTORIES:
-        root.put(path, Node(FOLDER, 0o755, now))
+        directory = Node(FOLDER, 0o755, now)
+        root.put(path, directory)
     for path, mode in MODES.items():
-        root.put(path, Node(FOLDER, mode, now))
+        directory = Node(FOLDER, mode, now)
+        root.put(path, directory)
     for name in DEVICES:
-        root.put(f"dev/{name}", Node(DEVICE, 0o666, now))
-    root.put("dev/fd", Node(LINK, 0o777, now, target="/proc/self/fd"))
-    for name, number in STREAMS.items():
-        root.put(f"dev/{name}", Node(LINK, 0o777, now, target=f"/proc/self/fd/{number}"))
+        device = Node(DEVICE, 0o666, now)
+        root.put(f"dev/{name}", device)
+    for name, target in STREAMS.items():
+        link = Node(LINK, 0o777, now, target=target)
+        root.put(f"dev/{name}", link)
 
-    for path, text in {"/etc/passwd": PASSWD, "/etc/group": GROUP, **files}.items():
-        root.put(path, Node(REGULAR, 0o644, now, data=text.encode()))
+    texts = {"/etc/passwd": PASSWD, "/etc/group": GROUP}
+    texts.update(files)
+    for path, text in texts.items():
+        data = text.encode()
+        file = Node(REGULAR, 0o644, now, data=data)
+        root.put(path, file)
     message = Node(REGULAR, 0o666, now)
     message.user = user_of(pod, container)
-    root.put(container.get("terminationMessagePath") or TERMINATION_LOG, message)
+    message_path = container.get("terminationMessagePath")
+    root.put(message_path or TERMINATION_LOG, message)
     return root
 
 
@@ -114,15 +128,22 @@ def written_files(pod: Pod, node: ClusterNode, dns: str = CLUSTER_DNS) -> dict[s
 
 def hosts_file(pod: Pod, node: ClusterNode) -> str:
     """Return ``/etc/hosts`` of a pod. A node's own file is not known: it has the node's name."""
-    aliases = _aliases(nested_list(pod["spec"], "hostAliases"))
-    if pod["spec"].get("hostNetwork"):
-        name = pod["spec"].get("nodeName") or ""
-        return f"{NODE_HOSTS_HEADER}{LOCAL_HOSTS}{internal_ip(node)}\t{name}\n{aliases}"
-    hostname, domain = hostname_and_domain(pod)
-    names = f"{hostname}.{domain}\t{hostname}" if domain else hostname
+    spec = pod["spec"]
+    aliases = _aliases(nested_list(spec, "hostAliases"))
+    if spec.get("hostNetwork"):
+        address = internal_ip(node)
+        name = spec.get("nodeName") or ""
+        own_line = f"{address}\t{name}\n"
+        return NODE_HOSTS_HEADER + LOCAL_HOSTS + own_line + aliases
+    names, domain = hostname_and_domain(pod)
+    if domain:
+        names = f"{names}.{domain}\t{names}"
     status = pod.get("status") or {}
-    own = [f"{address['ip']}\t{names}\n" for address in status.get("podIPs") or ()]
-    return f"{HOSTS_HEADER}{LOCAL_HOSTS}{''.join(own)}{aliases}"
+    own_lines = ""
+    for entry in status.get("podIPs") or ():
+        address = entry["ip"]
+        own_lines += f"{address}\t{names}\n"
+    return HOSTS_HEADER + LOCAL_HOSTS + own_lines + aliases
 
 
 def _aliases(aliases: Sequence[AnyObject]) -> str:
@@ -163,12 +184,18 @@ class DNSConfig(NamedTuple):
 def dns_config(pod: Pod, dns: str = CLUSTER_DNS) -> DNSConfig:
     """Return the resolver of a pod (``GetPodDNS``)."""
     spec = pod["spec"]
-    base = _of_policy(pod, spec.get("dnsPolicy") or "ClusterFirst", dns)
+    policy = spec.get("dnsPolicy") or "ClusterFirst"
+    base = _of_policy(pod, policy, dns)
     own = nested_map(spec, "dnsConfig")
-    servers = _once([*base.servers, *nested_list(own, "nameservers")])
-    searches = _once([*base.searches, *nested_list(own, "searches")])
-    options = _merged(base.options, nested_list(own, "options"))
-    return _within_limits(DNSConfig(servers, searches, options))
+    own_servers = nested_list(own, "nameservers")
+    own_searches = nested_list(own, "searches")
+    own_options = nested_list(own, "options")
+    config = DNSConfig(
+        _once([*base.servers, *own_servers]),
+        _once([*base.searches, *own_searches]),
+        _merged(base.options, own_options),
+    )
+    return _within_limits(config)
 
 
 def _of_policy(pod: Pod, policy: str, dns: str) -> DNSConfig:
@@ -193,8 +220,13 @@ def _merged(options: Iterable[str], own: Sequence[AnyObject]) -> list[str]:
         name, _, value = option.partition(":")
         values[name] = value
     for entry in own:
-        values[entry.get("name") or ""] = entry.get("value") or ""
-    return [f"{name}:{value}" if value else name for name, value in values.items()]
+        name = entry.get("name") or ""
+        values[name] = entry.get("value") or ""
+    texts = []
+    for name, value in values.items():
+        text = f"{name}:{value}"
+        texts.append(text.removesuffix(":"))
+    return texts
 
 
 def _within_limits(config: DNSConfig) -> DNSConfig:

@@ -81,14 +81,21 @@ def field_for_variable(pod: Pod, node: Node, path: str) -> str:
 
 def format_map(texts: Mapping[str, str]) -> str:
     """Return labels or annotations as lines of ``key="value"``, sorted (``FormatMap``)."""
-    return "\n".join(f"{key}={quote(value)}" for key, value in sorted(texts.items()))
+    lines = []
+    for key in sorted(texts):
+        value = quote(texts[key])
+        lines.append(f"{key}={value}")
+    return "\n".join(lines)
 
 
 def _pod_ips(pod: Pod) -> list[str]:
     """Return the addresses of a pod; an empty text where it has none yet."""
     status = pod.get("status") or {}
-    addresses = [address["ip"] for address in status.get("podIPs") or ()]
-    return addresses or [status.get("podIP") or ""]
+    addresses = status.get("podIPs")
+    if addresses:
+        return [address["ip"] for address in addresses]
+    address = status.get("podIP")
+    return [address or ""]
 
 
 def _split_subscript(path: str) -> tuple[str, str | None]:
@@ -131,14 +138,18 @@ def resource_for_variable(
     if not name:
         return _amount(selector, container, defaults)
     other = _container(pod, name)
-    is_init = all(other is not candidate for candidate in pod["spec"]["containers"])
-    return _amount(selector, other, {} if is_init else defaults)
+    containers = pod["spec"]["containers"]
+    is_init = all(other is not candidate for candidate in containers)
+    if is_init:
+        return _amount(selector, other, {})
+    return _amount(selector, other, defaults)
 
 
 def resource_for_file(selector: AnyObject, pod: Pod, allocatable: AnyObject) -> str:
     """Return an amount of a container for a file of a volume
     (``ExtractResourceValueByContainerNameAndNodeAllocatable``). Raises DownwardError."""
-    container = _container(pod, selector.get("containerName") or "")
+    name = selector.get("containerName")
+    container = _container(pod, name or "")
     return _amount(selector, container, allocatable)
 
 
@@ -162,7 +173,8 @@ def _with_pod_limits(pod: Pod, allocatable: AnyObject) -> AnyObject:
 
 
 def _is_zero(amount: str | int | float) -> bool:
-    return Quantity.parse(amount).is_zero()
+    quantity = Quantity.parse(amount)
+    return quantity.is_zero()
 
 
 def _amount(selector: AnyObject, container: AnyObject, allocatable: AnyObject) -> str:
@@ -181,5 +193,10 @@ def _amount(selector: AnyObject, container: AnyObject, allocatable: AnyObject) -
     if divisor.is_zero():
         divisor = _ONE
     if resource == "cpu":
-        return str(-(-amount.milli_value() // divisor.milli_value()))
-    return str(-(-amount.value() // divisor.value()))
+        value = amount.milli_value()
+        unit = divisor.milli_value()
+    else:
+        value = amount.value()
+        unit = divisor.value()
+    units = -(-value // unit)
+    return str(units)

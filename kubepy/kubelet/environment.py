@@ -77,8 +77,10 @@ def process_environment(
 
 def command_of(container: Container, variables: Mapping[str, str]) -> tuple[list[str], list[str]]:
     """Return ``command`` and ``args`` of a container with the values of its variables."""
-    command = expand_all(container.get("command"), variables)
-    return command, expand_all(container.get("args"), variables)
+    command = container.get("command")
+    args = container.get("args")
+    expanded_command = expand_all(command, variables)
+    return expanded_command, expand_all(args, variables)
 
 
 def hostname_and_domain(pod: Pod) -> tuple[str, str]:

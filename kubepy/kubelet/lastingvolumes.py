@@ -54,8 +54,8 @@ NODE_DIRECTORIES = (
     "var/log/pods",
     "var/run",
 )
-# Types of which a model has no files: what a manifest names is taken to be there.
-UNMODELLED_TYPES = ("Socket", "CharDevice", "BlockDevice")
+# The model has no sockets and devices: what a manifest names is taken to be there, as a file.
+TYPES_OF_FILES = ("FileOrCreate", "Socket", "CharDevice", "BlockDevice")
 
 Value = Callable[[str], "str | None"]
 SetValues = Callable[[Mapping[str, "str | None"]], None]
@@ -138,10 +138,13 @@ class LastingVolumes:
         node = _node_at(host, place.path)
         check_host_path(place.path, place.type, node)
         if node is None:
-            is_file = place.type in ("FileOrCreate", *UNMODELLED_TYPES)
-            node = Node(REGULAR, 0o644, now) if is_file else Node(FOLDER, 0o755, now)
+            if place.type in TYPES_OF_FILES:
+                node = Node(REGULAR, 0o644, now)
+            else:
+                node = Node(FOLDER, 0o755, now)
             host.put(place.path, node)
-            self._set_values({place.value: json.dumps(host.to_json())})
+            value = json.dumps(host.to_json())
+            self._set_values({place.value: value})
         tree = Tree(node)
         tree.limit = place.limit - host.size + tree.size  # the paths of a node are one value
         return tree
@@ -164,9 +167,13 @@ def place_of(pod: Pod, volume: AnyObject, find: Find) -> LastingPlace:
 
 
 def _place_on_node(pod: Pod, source: AnyObject) -> LastingPlace:
-    path = posixpath.normpath(posixpath.join("/", source["path"]))
-    value = f"{HOST_VALUE}{pod['spec'].get('nodeName') or ''}"
-    return LastingPlace(value, path, source.get("type") or "")
+    path = posixpath.join("/", source["path"])
+    node = pod["spec"].get("nodeName") or ""
+    return LastingPlace(
+        f"{HOST_VALUE}{node}",
+        posixpath.normpath(path),
+        source.get("type") or "",
+    )
 
 
 def claim_name(pod: Pod, volume: AnyObject) -> str:

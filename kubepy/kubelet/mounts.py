@@ -71,20 +71,29 @@ class ContainerFiles:
     def again(self, root: Tree, dns: str = CLUSTER_DNS) -> FileSystem:
         """Return the file system of a container that was created before, with its own layer.
         Raises ContainerConfigError."""
+        mounts: list[Mount] = []
         context = nested_map(self._container, "securityContext")
-        mounts = list(self._read_only_layer(root)) if context.get("readOnlyRootFilesystem") else []
+        if context.get("readOnlyRootFilesystem"):
+            mounts.extend(self._read_only_layer(root))
         own_paths = {_path_of(mount) for mount in self._mounts}
-        for path, text in written_files(self._pod, self._node, dns).items():
-            if path not in own_paths:
-                mounts.append(Mount(path, Tree(Node(REGULAR, 0o644, data=text.encode()))))
-        mounts += [self._mounted(mount, root) for mount in self._mounts]
+        texts = written_files(self._pod, self._node, dns)
+        for path, text in texts.items():
+            if path in own_paths:
+                continue
+            data = text.encode()
+            file = Node(REGULAR, 0o644, data=data)
+            mounts.append(Mount(path, Tree(file)))
+        for mount in self._mounts:
+            mounts.append(self._mounted(mount, root))
         return FileSystem(root, mounts)
 
     def _read_only_layer(self, root: Tree) -> Iterator[Mount]:
         """Yield a container's own layer, in which devices and the termination message can be
         written all the same: these are mounts of the runtime."""
         yield Mount("/", root, read_only=True)
-        for path in ("/dev", self._container.get("terminationMessagePath") or TERMINATION_LOG):
+        message_path = self._container.get("terminationMessagePath")
+        writable_paths = ("/dev", message_path or TERMINATION_LOG)
+        for path in writable_paths:
             node = _node_at(root, path)
             if node is not None:
                 yield Mount(path, Tree(node))
@@ -164,7 +173,9 @@ class ContainerFiles:
         return tree
 
     def _is_shown(self, mount: AnyObject) -> bool:
-        return is_projection(self._volumes.get(mount["name"], {}))
+        name = mount["name"]
+        volume = self._volumes.get(name, {})
+        return is_projection(volume)
 
     def _is_read_only(self, mount: AnyObject) -> bool:
         """Tell whether nobody can write to the volume, however it is mounted."""
@@ -180,7 +191,10 @@ def file_reader(trees: Mapping[str, Tree]) -> ReadFile:
     """Return a function that reads files of volumes, for variables with ``fileKeyRef``."""
 
     def read(volume: str, path: str) -> bytes | None:
-        node = _node_at(trees[volume], path) if volume in trees else None
+        tree = trees.get(volume)
+        if tree is None:
+            return None
+        node = _node_at(tree, path)
         if node is None or node.kind != REGULAR:
             return None
         return node.data
@@ -190,7 +204,9 @@ def file_reader(trees: Mapping[str, Tree]) -> ReadFile:
 
 def _path_of(mount: AnyObject) -> str:
     """Return the absolute path at which a volume is mounted."""
-    return posixpath.normpath(posixpath.join("/", mount["mountPath"]))
+    path = mount["mountPath"]
+    absolute_path = posixpath.join("/", path)
+    return posixpath.normpath(absolute_path)
 
 
 def _node_at(tree: Tree, path: str) -> Node | None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kubepy.api.typed import Node, Pod
 
 DEFAULT_MODE = 0o644
+LONGEST_TOKEN_LIFE = 24 * 3600  # seconds after which a kubelet renews any token
 TOKEN_SECONDS = 3600  # of a token whose source does not say
 NO_TRUST_BUNDLES = "ClusterTrustBundle projection is not supported in static kubelet mode"
 NO_POD_CERTIFICATES = "PodCertificate projection is not supported in static kubelet mode"
@@ -71,7 +72,8 @@ class VolumeSources(NamedTuple):
 
 def is_projection(volume: AnyObject) -> bool:
     """Tell whether a volume shows objects of the cluster, so that nobody can write into it."""
-    return any(volume.get(field) is not None for field in _PROJECTIONS)
+    sources = [volume.get(field) for field in _PROJECTIONS]
+    return any(source is not None for source in sources)
 
 
 def payload_of(
@@ -117,9 +119,12 @@ class _Collector:
         )
 
     def secret(self, source: AnyObject, default_mode: int) -> Payload:
-        obj = self._object(SECRETS, source.get("secretName") or source.get("name") or "", source)
+        name = source.get("secretName") or source.get("name")
+        obj = self._object(SECRETS, name or "", source)
         encoded = nested_map(obj, "data")
-        contents = {key: b64decode(value) for key, value in encoded.items()}
+        contents = {}
+        for key, value in encoded.items():
+            contents[key] = b64decode(value)
         return _chosen(contents, source, default_mode, "references non-existent secret key")
 
     def _object(self, resource: str, name: str, source: AnyObject) -> AnyObject:
@@ -300,12 +305,17 @@ def unsigned_token(pod: Pod, request: TokenRequest) -> str:
 def is_renewal_due(token: bytes, seconds: int, now: datetime) -> bool:
     """Tell whether a kubelet would renew a token: after 80 % of its life, or a day
     (``requiresRefresh``)."""
-    part = token.split(b".")[1]
-    claims = json.loads(urlsafe_b64decode(part + b"=" * (-len(part) % 4)))
-    age = now.timestamp() - claims["iat"]
-    return bool(age > min(seconds * 0.8, 24 * 3600))
+    _, part, _ = token.split(b".")
+    padding = -len(part) % 4
+    text = urlsafe_b64decode(part + b"=" * padding)
+    claims = json.loads(text)
+    issued: int = claims["iat"]
+    age = now.timestamp() - issued
+    life = min(seconds * 0.8, LONGEST_TOKEN_LIFE)
+    return age > life
 
 
 def _token_part(content: Object) -> str:
-    encoded = json.dumps(content, separators=(",", ":")).encode()
-    return urlsafe_b64encode(encoded).rstrip(b"=").decode()
+    text = json.dumps(content, separators=(",", ":"))
+    encoded = urlsafe_b64encode(text.encode())
+    return encoded.rstrip(b"=").decode()

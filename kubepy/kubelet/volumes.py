@@ -97,7 +97,10 @@ def _collect(folder: Node, prefix: str, payload: Payload) -> None:
 
 def _contents(payload: Mapping[str, FileProjection]) -> dict[str, bytes]:
     """Return what the atomic writer compares: paths and contents, not modes."""
-    return {path: file.data for path, file in payload.items()}
+    contents = {}
+    for path, file in payload.items():
+        contents[path] = file.data
+    return contents
 
 
 def _write(tree: Tree, payload: Payload, pod: Pod, volume: AnyObject, now: datetime) -> None:
@@ -130,8 +133,11 @@ def _write(tree: Tree, payload: Payload, pod: Pod, volume: AnyObject, now: datet
 def _directory_name(volume: str, now: datetime) -> str:
     """Return a name like those of the atomic writer: with its time, and a number that is random at
     a kubelet."""
-    number = crc32(f"{volume} {format_micro_time(now)}".encode())
-    return f"{now:..%Y_%m_%d_%H_%M_%S}.{number:010}"
+    time = format_micro_time(now)
+    subject = f"{volume} {time}"
+    number = crc32(subject.encode())
+    prefix = now.strftime("..%Y_%m_%d_%H_%M_%S")
+    return f"{prefix}.{number:010}"
 
 
 # --- volumes that a pod writes to -----------------------------------------------------------------

@@ -238,8 +238,9 @@ def _lay_out(
     taken: set[str] = set()
     for name, child in sorted((node.get("c") or {}).items()):
         inner = f"{path}/{name}" if path else name
-        is_told_apart = name.lower() not in taken
-        taken.add(name.lower())
+        folded_name = name.lower()
+        is_told_apart = folded_name not in taken
+        taken.add(folded_name)
         is_short = len(inner) <= LONGEST_PATH
         is_possible = is_on_disk and is_told_apart and is_short and is_plain(name)
         _lay_out(child, inner, is_possible, entries, contents)
@@ -247,7 +248,9 @@ def _lay_out(
 
 def is_plain(name: str) -> bool:
     """Tell whether every disk, and git, can have a file of this name."""
-    return bool(_PLAIN(name)) and not _RESERVED(name)
+    if not _PLAIN(name):
+        return False
+    return not _RESERVED(name)
 
 
 def _data_of(node: Node) -> bytes:
@@ -260,7 +263,9 @@ def _data_of(node: Node) -> bytes:
 def _replace(folder: StateFolder, path: str, data: bytes) -> None:
     directory, _, name = path.rpartition("/")
     folder.make_directory(directory)
-    temporary = f"{directory}/{TEMPORARY_PREFIX}{crc32(name.encode()):08x}{TEMPORARY_SUFFIX}"
+    number = crc32(name.encode())
+    temporary_name = f"{TEMPORARY_PREFIX}{number:08x}{TEMPORARY_SUFFIX}"
+    temporary = f"{directory}/{temporary_name}"
     folder.write_temporary(temporary, data, 0o666)
     folder.rename_into_place(temporary, path)
 
@@ -294,7 +299,9 @@ def _parents_of(path: str) -> Iterator[str]:
 
 def _place_of(name: str) -> str:
     """Return the folder of a volume, relative to the state folder."""
-    return f"{VOLUMES}/{encode(name.removeprefix(VOLUME_PREFIX))}"
+    volume = name.removeprefix(VOLUME_PREFIX)
+    component = encode(volume)
+    return f"{VOLUMES}/{component}"
 
 
 # --- checking -------------------------------------------------------------------------------------

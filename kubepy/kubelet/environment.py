@@ -155,9 +155,10 @@ class _Source:
         """
         name = reference.get("name") or ""
         namespace = namespace_of(self.pod)
+        container = self.container["name"]
         is_optional = bool(reference.get("optional"))
         obj = self._find(resource, namespace, name)
-        place = Reference(resource, name, key, is_optional, "", self.container["name"])
+        place = Reference(resource, name, key, is_optional, "", container)
         problem = reference_problem(place, obj, namespace)
         if problem and not is_optional:
             raise ContainerConfigError(problem)
@@ -166,12 +167,16 @@ class _Source:
         data = nested_map(obj, "data")
         if resource == CONFIG_MAPS:
             return data
-        return {name: _text(value) for name, value in data.items()}
+        texts = {}
+        for entry, value in data.items():
+            texts[entry] = _text(value)
+        return texts
 
 
 def _text(value: str) -> str:
     """Return a value of a Secret; bytes that are no UTF-8 stay what they are."""
-    return b64decode(value).decode("utf-8", "surrogateescape")
+    content = b64decode(value)
+    return content.decode("utf-8", "surrogateescape")
 
 
 def _declared(source: _Source, services: Mapping[str, str]) -> dict[str, str]:
@@ -249,7 +254,8 @@ def _from_file(source: _Source, reference: AnyObject) -> str | None:
 def variable_in_file(text: str, key: str) -> str:
     """Return a variable of a file of lines ``NAME='value'``, "" where it is not there
     (``ParseEnv``). What comes after it is not read. Raises ContainerConfigError."""
-    lines = iter([line.removesuffix("\r") for line in text.split("\n")])
+    whole_lines = text.split("\n")
+    lines = iter([line.removesuffix("\r") for line in whole_lines])
     for line in lines:
         statement = line.lstrip(" \t")
         if not statement or statement.startswith("#"):

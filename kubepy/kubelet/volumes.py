@@ -47,9 +47,12 @@ def volume_tree(pod: Pod, volume: AnyObject, sources: VolumeSources, now: dateti
     if not is_projection(volume):
         return None
     payload = payload_of(pod, volume, sources, now)
-    mode = ON_DISK_MODE if volume.get("configMap") is not None else IN_MEMORY_MODE
-    tree = Tree(Node(FOLDER, mode, now))
-    _give_to_group(tree.root, fs_group_of(pod), READABLE)
+    is_on_disk = volume.get("configMap") is not None
+    mode = ON_DISK_MODE if is_on_disk else IN_MEMORY_MODE
+    root = Node(FOLDER, mode, now)
+    group = fs_group_of(pod)
+    _give_to_group(root, group, READABLE)
+    tree = Tree(root)
     _write(tree, payload, pod, volume, now)
     return tree
 
@@ -69,20 +72,23 @@ def update_due(started: datetime, changed: datetime) -> datetime:
     """Return when a volume shows a change of a ConfigMap or Secret: at the next look of the kubelet
     at the pod, which comes every minute after its start. (What changes in the pod itself is a
     reason to look at once.)"""
-    period = timedelta(seconds=SYNC_SECONDS)
     if changed < started:
         return started
-    looks = floor((changed - started) / period) + 1
-    return started + looks * period
+    period = timedelta(seconds=SYNC_SECONDS)
+    age = changed - started
+    looks = floor(age / period)
+    return started + (looks + 1) * period
 
 
 def payload_in(tree: Tree) -> Payload:
     """Return the files that a volume shows."""
-    link = tree.root.children.get(DATA)
-    if link is None:
-        return {}
+    entries = tree.root.children
+    link = entries.get(DATA)
     payload: Payload = {}
-    _collect(tree.root.children[link.target], "", payload)
+    if link is None:
+        return payload
+    directory = entries[link.target]
+    _collect(directory, "", payload)
     return payload
 
 
@@ -114,18 +120,20 @@ def _write(tree: Tree, payload: Payload, pod: Pod, volume: AnyObject, now: datet
         if file.is_owned and user is not None:
             node.user = user
         written.put(path, node)
-    _give_to_group(directory, fs_group_of(pod), READABLE)
+    group = fs_group_of(pod)
+    _give_to_group(directory, group, READABLE)
 
-    entries = {name: Node(LINK, 0o777, now, target=f"{DATA}/{name}") for name in directory.children}
-    for name, entry in tree.root.children.items():
-        if name in entries:
-            entries[name] = entry  # it leads to the new file, and is as old as it was
-    own_name = _directory_name(f"{uid_of(pod)}/{volume['name']}", now)
-    tree.root.children = {
-        own_name: directory,
-        DATA: Node(LINK, 0o777, now, target=own_name),
-        **entries,
-    }
+    uid = uid_of(pod)
+    name = volume["name"]
+    own_name = _directory_name(f"{uid}/{name}", now)
+    entries = {own_name: directory}
+    entries[DATA] = Node(LINK, 0o777, now, target=own_name)
+    for name in directory.children:
+        link = tree.root.children.get(name)  # it leads to the new file, and is as old as it was
+        if link is None:
+            link = Node(LINK, 0o777, now, target=f"{DATA}/{name}")
+        entries[name] = link
+    tree.root.children = entries
     tree.root.modified = now
     tree.version += 1
 
@@ -150,12 +158,15 @@ def empty_tree(pod: Pod, volume: AnyObject, now: datetime) -> Tree:
     for which the kubelet evicts the pod.
     """
     source = nested_map(volume, "emptyDir")
-    is_in_memory = source.get("medium") == MEMORY
-    root = Node(FOLDER, IN_MEMORY_MODE if is_in_memory else ON_DISK_MODE, now)
-    limit = source.get("sizeLimit")
+    medium = source.get("medium")
+    is_in_memory = medium == MEMORY
+    mode = IN_MEMORY_MODE if is_in_memory else ON_DISK_MODE
+    root = Node(FOLDER, mode, now)
     tree = Tree(root)
+    limit = source.get("sizeLimit")
     if is_in_memory and limit is not None:
-        tree.limit = Quantity.parse(limit).value() or None
+        size = Quantity.parse(limit)
+        tree.limit = size.value() or None
     give_to_group(tree, pod)
     return tree
 

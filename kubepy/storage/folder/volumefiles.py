@@ -40,6 +40,7 @@ from kubepy.storage.model import VOLUME_PREFIX
 VOLUMES = "volumes"
 MANIFEST, FILES = "volume.json", "files"
 LONGEST_PATH = 900  # below the folder of a volume
+CONTENTS = ("c", "s", "b")  # fields of a node
 NEW_ROOT: Mapping[str, Any] = {"k": "d", "m": 0o777}
 
 _PLAIN = re.compile(r"[A-Za-z0-9_+=@,.-][A-Za-z0-9_+=@,. ~#-]{0,180}").fullmatch
@@ -54,13 +55,18 @@ Node = dict[str, Any]
 def names(folder: StateFolder) -> list[str]:
     """Return the names of the small values that are the contents of volumes."""
     found = []
-    for path in sorted(folder.subfolders(VOLUMES)) if folder.is_directory(VOLUMES) else ():
-        volume = decode(path.rpartition("/")[2])
+    places = folder.subfolders(VOLUMES) if folder.is_directory(VOLUMES) else []
+    for place in sorted(places):
+        _, _, component = place.rpartition("/")
+        volume = decode(component)
         if volume is None:  # too long for a folder
-            manifest = _read_manifest(folder, path) or {}
+            manifest = _read_manifest(folder, place) or {}
             volume = manifest.get("volume")
-        if volume and _place_of(f"{VOLUME_PREFIX}{volume}") == path:
-            found.append(f"{VOLUME_PREFIX}{volume}")
+        if not volume:
+            continue
+        name = f"{VOLUME_PREFIX}{volume}"
+        if _place_of(name) == place:
+            found.append(name)
     return found
 
 
@@ -77,21 +83,27 @@ def read(folder: StateFolder, name: str) -> str | None:
     if manifest is None and not folder.is_directory(directory):
         return None
     paths = [path for path, is_file in _all_entries(folder, directory) if is_file]
-    contents = {path: _content(folder, f"{directory}/{path}") for path in paths}
+    contents = {}
+    for path in paths:
+        contents[path] = _content(folder, f"{directory}/{path}")
 
-    entries: dict[str, Node] = (manifest or {}).get("entries") or {}
-    root: Node = {**NEW_ROOT, **entries.get("", {})}
+    manifest = manifest or {}
+    entries: dict[str, Node] = manifest.get("entries") or {}
+    own_entry = entries.get("", {})
+    root: Node = {**NEW_ROOT, **own_entry}
     differences = 0
     for path, entry in sorted(entries.items()):
-        digest = entry.get("sum")
-        node = {field: value for field, value in entry.items() if field != "sum"}
+        node = dict(entry)
+        digest = node.pop("sum", None)
         data = contents.pop(path, None)
         if digest is not None and data is None:
             differences += 1  # somebody has removed the file
             continue
         if data is not None:
             _set_content(node, data)
-            differences += crc32(data) if crc32(data) != digest else 0
+            present_digest = crc32(data)
+            if present_digest != digest:
+                differences += present_digest
         if path:
             _put(root, path, node)
     for path, data in sorted(contents.items()):
@@ -100,9 +112,11 @@ def read(folder: StateFolder, name: str) -> str | None:
         _set_content(node, data)
         _put(root, path, node)
 
-    tree: Node = {"root": root, "version": (manifest or {}).get("version", 0) + differences}
-    if manifest and manifest.get("limit") is not None:
-        tree["limit"] = manifest["limit"]
+    version = manifest.get("version", 0)
+    tree: Node = {"root": root, "version": version + differences}
+    limit = manifest.get("limit")
+    if limit is not None:
+        tree["limit"] = limit
     return json.dumps(tree, separators=(",", ":"))
 
 
@@ -159,9 +173,11 @@ def _all_entries(
 ) -> Iterator[tuple[str, bool]]:
     """Yield the files and folders in the folder of a volume, what is in a folder before itself: no
     links, and nothing whose name no file of a volume has on the disk."""
-    if not folder.is_directory(f"{directory}/{prefix}".rstrip("/")):
+    place = f"{directory}/{prefix}".rstrip("/")
+    if not folder.is_directory(place):
         return
-    with os.scandir(folder.absolute(f"{directory}/{prefix}")) as entries:
+    absolute = folder.absolute(place)
+    with os.scandir(absolute) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     for entry in found:
         path = f"{prefix}{entry.name}"
@@ -199,11 +215,13 @@ def _write(folder: StateFolder, place: str, volume: str, tree: Node) -> None:
     contents: dict[str, bytes] = {}
     _lay_out(tree["root"], "", True, entries, contents)
     folders = {parent for path in contents for parent in _parents_of(path)}
-    for path, is_file in list(_all_entries(folder, directory)):
+    present_entries = list(_all_entries(folder, directory))
+    for path, is_file in present_entries:
+        place_on_disk = f"{directory}/{path}"
         if is_file and path not in contents:
-            folder.remove(f"{directory}/{path}")
+            folder.remove(place_on_disk)
         elif not is_file and path not in folders:
-            _remove_folder(folder, f"{directory}/{path}")
+            _remove_folder(folder, place_on_disk)
     for path, data in contents.items():
         file = f"{directory}/{path}"
         try:
@@ -213,9 +231,11 @@ def _write(folder: StateFolder, place: str, volume: str, tree: Node) -> None:
         if present != data:
             _replace(folder, file, data)
 
-    manifest = {"volume": volume, "version": tree.get("version", 0)}
-    if tree.get("limit") is not None:
-        manifest["limit"] = tree["limit"]
+    manifest: Node = {"volume": volume}
+    manifest["version"] = tree.get("version", 0)
+    limit = tree.get("limit")
+    if limit is not None:
+        manifest["limit"] = limit
     manifest["entries"] = entries
     text = json.dumps(manifest, indent=1)
     _replace(folder, f"{place}/{MANIFEST}", f"{text}\n".encode())
@@ -225,18 +245,22 @@ def _lay_out(
     node: Node, path: str, is_on_disk: bool, entries: dict[str, Node], contents: dict[str, bytes]
 ) -> None:
     """Divide a node, and what is in it, into what the manifest has and contents of files."""
-    entry = {field: value for field, value in node.items() if field not in ("c", "s", "b")}
-    is_file = node.get("k", "f") == "f"
+    entry = dict(node)
+    for field in CONTENTS:
+        entry.pop(field, None)
+    kind = node.get("k", "f")
+    is_file = kind == "f"
     if is_file and is_on_disk:
         data = _data_of(node)
         contents[path] = data
         entry["sum"] = crc32(data)
     elif is_file:
-        entry |= {field: node[field] for field in ("s", "b") if field in node}
+        entry = dict(node)
     entries[path] = entry
 
     taken: set[str] = set()
-    for name, child in sorted((node.get("c") or {}).items()):
+    children = node.get("c") or {}
+    for name, child in sorted(children.items()):
         inner = f"{path}/{name}" if path else name
         folded_name = name.lower()
         is_told_apart = folded_name not in taken

@@ -68,6 +68,7 @@ with lazy_imports():
     from kubepy.cli.inside import attach as inside_attach
     from kubepy.cli.inside import copy as inside_copy
     from kubepy.cli.inside import execute as inside_exec
+    from kubepy.cli.inside import forward as inside_forward
     from kubepy.cli.rollout import diff as rollout_diff
     from kubepy.cli.rollout import history as rollout_history
     from kubepy.cli.rollout import restart as rollout_restart
@@ -421,7 +422,9 @@ COMMANDS: dict[str, Entry] = {
     "logs": Entry(lambda: logs.logs, "Print the logs for a container in a pod"),
     "attach": Entry(lambda: inside_attach.attach, "Attach to a running container"),
     "exec": Entry(lambda: inside_exec.exec_, "Execute a command in a container"),
-    "port-forward": _unsupported("port-forward", NO_CONTAINERS),
+    "port-forward": Entry(
+        lambda: inside_forward.port_forward, "Forward one or more local ports to a pod"
+    ),
     "proxy": _unsupported("proxy", NO_SERVER),
     "cp": Entry(lambda: inside_copy.cp, "Copy files and directories to and from containers"),
     "auth": Entry(None, "Inspect authorization", (), AUTH, examples=_AUTH_EXAMPLES),

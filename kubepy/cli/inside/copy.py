@@ -161,7 +161,9 @@ def _packed(path: str, name: str) -> bytes:
     """Return an archive of a file or folder, under another name. Raises OSError."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
-        for match in sorted(glob.glob(os.path.normpath(path))):
+        pattern = os.path.normpath(path)
+        matches = sorted(glob.glob(pattern))
+        for match in matches:
             archive.add(match, name)
     return buffer.getvalue()
 

@@ -5,7 +5,6 @@ The order is kubectl's: suggestions for a mistyped command come out in it.
 
 from __future__ import annotations
 
-from kubepy.cli.errors import NO_CONTAINERS
 from kubepy.cli.runtime.command import Entry
 from kubepy.lazy import lazy_imports
 
@@ -67,6 +66,7 @@ with lazy_imports():
     from kubepy.cli.git import text as git_text
     from kubepy.cli.inside import attach as inside_attach
     from kubepy.cli.inside import copy as inside_copy
+    from kubepy.cli.inside import debug as inside_debug
     from kubepy.cli.inside import execute as inside_exec
     from kubepy.cli.inside import forward as inside_forward
     from kubepy.cli.rollout import diff as rollout_diff
@@ -428,7 +428,10 @@ COMMANDS: dict[str, Entry] = {
     "proxy": _unsupported("proxy", NO_SERVER),
     "cp": Entry(lambda: inside_copy.cp, "Copy files and directories to and from containers"),
     "auth": Entry(None, "Inspect authorization", (), AUTH, examples=_AUTH_EXAMPLES),
-    "debug": _unsupported("debug", NO_CONTAINERS),
+    "debug": Entry(
+        lambda: inside_debug.debug,
+        "Create debugging sessions for troubleshooting workloads and nodes",
+    ),
     "diff": Entry(lambda: diff.diff, "Diff the live version against a would-be applied version"),
     "apply": Entry(
         lambda: apply.apply, "Apply a configuration to a resource by file name or stdin", (), APPLY

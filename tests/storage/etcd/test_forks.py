@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -14,6 +17,7 @@ from kubepy.cli.main import main
 from kubepy.controlplane import build_manager, manager_lock
 from kubepy.controlplane.furnishing import add_first_node
 from kubepy.controlplane.open import copy_cluster, make_cluster, open_cluster
+from kubepy.kubelet.lastingvolumes import MOST_BYTES
 from kubepy.storage import Key, StorageError
 from kubepy.storage.etcd.address import parse_address
 from kubepy.storage.etcd.client import EtcdClient, Put
@@ -216,6 +220,28 @@ def test_timeline_has_the_order_of_the_writes_whatever_order_etcd_did_them_in(
     names = [entry.key.name for entry in cluster.timeline() if entry.key.resource == "pods"]
     assert names == [f"p{number}" for number in range(12)]
     cluster.close()
+
+
+def test_contents_of_volumes_go_along_in_both_directions(etcd_address: str, tmp_path: Path) -> None:
+    random_bytes = b64encode(Random(1).randbytes(MOST_BYTES)).decode()
+    children = {"row": {"s": "1"}, "raw": {"b": random_bytes}}
+    content = {"root": {"k": "d", "m": 0o777, "c": children}, "version": 3, "limit": MOST_BYTES}
+    origin = make_cluster(tmp_path / "origin", {"clock": CLOCK})
+    origin.store.set_values({"volume/pv": json.dumps(content)})
+    copy_cluster(origin, etcd_address)
+    origin.close()
+
+    in_etcd = open_cluster(etcd_address)
+    assert json.loads(in_etcd.store.meta("volume/pv") or "") == content
+    copy_cluster(in_etcd, tmp_path / "back")
+    in_etcd.store.set_values({"volume/pv": None})
+    assert in_etcd.store.meta("volume/pv") is None
+    in_etcd.close()
+
+    back = open_cluster(tmp_path / "back")
+    assert json.loads(back.store.meta("volume/pv") or "") == content
+    assert (tmp_path / "back/volumes/pv/files/row").read_text() == "1"
+    back.close()
 
 
 def test_history_that_is_compacted_meanwhile_is_left_out(

@@ -155,9 +155,6 @@ kubepy run greeting --image=busybox --restart=Never --command -- echo hello
 # With fields that no flag is for
 kubepy run picky --image=busybox --overrides='{"spec":{"nodeSelector":{"disk":"ssd"}}}'
 
-# With a shell, in a pod that is removed afterwards
-kubepy run -it shell --image=busybox --rm --restart=Never -- sh
-
 # And a service in front of it
 kubepy run front --image=nginx:1.27 --port=80 --expose
 

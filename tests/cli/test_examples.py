@@ -99,6 +99,11 @@ ELSEWHERE = (
     "plugin",
     "serve",
     "logs",
+    "attach",  # needs a model of containers, as the next ones: tests/cli/test_exec.py …
+    "exec",
+    "port-forward",
+    "cp",
+    "debug",  # tests/cli/test_debug.py
     "kuberc",
     "top",
     "alpha",

@@ -57,6 +57,7 @@ class ShellScope:
         self.args = process.shell.args
         self.has_braces = process.shell.has_braces
         self.fails_on_unset = "u" in process.shell.options
+        self.status = process.status
 
     def get(self, name: str) -> str | None:
         """Return the value of a variable or of a special parameter."""
@@ -66,7 +67,7 @@ class ShellScope:
             return value
         match name:
             case "?":
-                return str(self.process.status)
+                return str(self.status)
             case "#":
                 return str(len(shell.args))
             case "$":
@@ -114,6 +115,7 @@ class Interpreter:
     def __init__(self, machine: Machine, process: Process) -> None:
         self.machine = machine
         self.process = process
+        self.status_before = 0  # of the command before one whose substitutions have ended
 
     # --- frames
 
@@ -184,6 +186,7 @@ class Interpreter:
         """Take commands off the stack down to a height; what they have changed is put back."""
         frames = self.process.frames
         while len(frames) > height:
+            self.machine.captures.pop(f"{self.process.pid}/{len(frames)}", None)
             frame = frames.pop()
             if frame[KIND] in ("redirected", "restore") and frame[DATA]:
                 self.restore_handles(frame[DATA])
@@ -442,7 +445,10 @@ class Interpreter:
         return ShellScope(self.machine, self.process)
 
     def expansion(self, outputs: list[str]) -> Expansion:
-        return Expansion(self.scope(), outputs)
+        scope = self.scope()
+        if outputs:
+            scope.status = self.status_before
+        return Expansion(scope, outputs)
 
     def outputs_of(self, frame: Frame, words: list[Word]) -> list[str] | None:
         """Return what the substitutions in some words have printed; None while one of them runs:
@@ -452,6 +458,7 @@ class Interpreter:
             return []
         key = len(self.process.frames)
         waiting: dict[str, Any] = self.machine.captures.setdefault(f"{self.process.pid}/{key}", {})
+        waiting.setdefault("status", self.process.status)
         outputs: list[str] = waiting.setdefault("outputs", [])
         if "pid" in waiting:
             outputs.append(self.captured(waiting))
@@ -459,6 +466,7 @@ class Interpreter:
             self.capture(frame[SCRIPT], bodies[len(outputs)], waiting)
             return None
         del self.machine.captures[f"{self.process.pid}/{key}"]
+        self.status_before = waiting["status"]
         return outputs
 
     def capture(self, script: int, body: int, waiting: dict[str, Any]) -> None:

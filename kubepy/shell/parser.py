@@ -55,6 +55,7 @@ RESERVED = frozenset(
 CLOSING = frozenset({"then", "elif", "else", "fi", "do", "done", "esac", "}"})
 OPERATORS = (":-", ":=", ":?", ":+", "##", "%%", "//", "^^", ",,")
 PLAIN_OPERATORS = "-=?+#%/^,:"
+CONDITIONAL_OPERATORS = ("-", "=", "?", "+", ":-", ":=", ":?", ":+")
 DOUBLE_QUOTE_ESCAPES = '$`"\\\n'
 ANSI_ESCAPES = {
     "n": "\n",
@@ -647,6 +648,7 @@ class _Parser:
         return "".join(characters)
 
     def parse_double_quoted(self, parts: list[Part], end: str) -> None:
+        begin = len(parts)
         parts.append(Text("", is_quoted=True))
         while True:
             character = self.peek()
@@ -656,6 +658,8 @@ class _Parser:
                 raise self.fail("Unterminated quoted string")
             if character == end:
                 self.position += 1
+                if _is_arguments(parts[begin + 1 :]):
+                    del parts[begin]
                 return
             following = self.text[self.position + 1 : self.position + 2]
             if character == "\\" and following and following in DOUBLE_QUOTE_ESCAPES:
@@ -784,7 +788,8 @@ class _Parser:
         if is_indirect or self.peek() == "[":
             raise UnknownConstruct
         operator = self.take_parameter_operator()
-        word = self.parse_operand(is_quoted)
+        is_pattern = operator not in CONDITIONAL_OPERATORS  # quotes around it do not quote it
+        word = self.parse_operand(is_quoted and not is_pattern)
         return Parameter(name, operator, word, is_quoted)
 
     def take_parameter_name(self, after: int) -> str:
@@ -834,6 +839,13 @@ class _Parser:
                 self.parse_part(parts)
         self.position += 1
         return _joined(parts)
+
+
+def _is_arguments(parts: list[Part]) -> bool:
+    """Tell whether what quotes hold is ``$@`` alone, which is no field without arguments."""
+    return bool(parts) and all(
+        isinstance(part, Parameter) and part.name == "@" and not part.operator for part in parts
+    )
 
 
 def _heredoc_word(parser: _Parser, text: str) -> Word:

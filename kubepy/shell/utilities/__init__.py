@@ -126,4 +126,6 @@ UTILITIES: Mapping[str, Callable[[], Utility]] = {
 def find_utility(name: str) -> Utility | None:
     """Return the program of a name, None if there is none."""
     load = UTILITIES.get(name)
-    return load() if load else None
+    if load:
+        return load()
+    return None

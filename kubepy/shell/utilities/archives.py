@@ -13,7 +13,7 @@ from fnmatch import fnmatch
 
 from kubepy.shell.files import DEVICE, FOLDER, LINK, FileError, FileStat
 from kubepy.shell.utilities.inputs import absolute, read_file
-from kubepy.shell.utilities.program import Arguments, Failure, Style, complain, program
+from kubepy.shell.utilities.program import Arguments, ArgumentStyle, Failure, complain, program
 from kubepy.shell.utility import Invocation, Unknown
 
 BUNDLE = re.compile(r"[a-zA-Z]+")
@@ -54,7 +54,7 @@ def _with_dashes(arguments: list[str]) -> list[str]:
     "--exclude=PATTERN",
     "--strip-components=NUM",
     "--warning=KEYWORD",
-    style=Style(usage_status=2, rewrite=_with_dashes),
+    style=ArgumentStyle(usage_status=2, rewrite=_with_dashes),
 )
 def tar(call: Invocation, options: Arguments) -> int:
     """Pack and unpack archives."""
@@ -68,9 +68,14 @@ def tar(call: Invocation, options: Arguments) -> int:
 
 def _is_excluded(name: str, options: Arguments) -> bool:
     """Tell whether a name, or that of a directory above it, is left out."""
+    globs = options.all("exclude")
     parts = name.rstrip("/").split("/")
-    names = ["/".join(parts[start:end]) for end in range(1, len(parts) + 1) for start in range(end)]
-    return any(fnmatch(each, glob) for glob in options.all("exclude") for each in names)
+    for end in range(1, len(parts) + 1):
+        for start in range(end):
+            part = "/".join(parts[start:end])
+            if any(fnmatch(part, glob) for glob in globs):
+                return True
+    return False
 
 
 class _Packing:

@@ -25,7 +25,7 @@ from kubepy.shell.utilities.patterns import (
     compile_pattern,
     matches,
 )
-from kubepy.shell.utilities.program import Arguments, Failure, Style, complain, program
+from kubepy.shell.utilities.program import Arguments, ArgumentStyle, Failure, complain, program
 from kubepy.shell.utility import Invocation, Unknown
 
 NUMERIC = re.compile(r"[ \t\n]*[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)[ \t\n]*")
@@ -66,7 +66,9 @@ def number_of(value: Value) -> float:
     if not isinstance(value, str):
         return value
     match = LEADING_NUMBER.match(value)
-    return float(match[1]) if match else 0.0
+    if match:
+        return float(match[1])
+    return 0.0
 
 
 def number_text(number: float, conversion: str) -> str:
@@ -95,7 +97,7 @@ def _compiled(source: str) -> Pattern:
         raise Failure(f"regular expression compile failed ({error})\n{source}", 2) from error
 
 
-class Interpreter:
+class AwkInterpreter:
     """One run of a program."""
 
     def __init__(self, call: Invocation, rules: list[AwkRule]) -> None:
@@ -172,7 +174,9 @@ class Interpreter:
         separator = self.text(self.variables["RS"])
         if separator == "":
             stripped = text.strip("\n")
-            return re.split(r"\n\n+", stripped) if stripped else []
+            if stripped:
+                return re.split(r"\n\n+", stripped)
+            return []
         if len(separator) > 1:
             raise Unknown("awk: RS of several characters")
         records = text.split(separator)
@@ -347,7 +351,9 @@ class Interpreter:
         self._write(node.text, self._target(target), self._formatted(values))
 
     def _target(self, node: AwkNode) -> str:
-        return "" if node.kind == "empty" else self.text(self.evaluate(node))
+        if node.kind == "empty":
+            return ""
+        return self.text(self.evaluate(node))
 
     def _output_text(self, value: Value) -> str:
         if isinstance(value, str):
@@ -377,7 +383,9 @@ class Interpreter:
         return EXPRESSIONS[node.kind](self, node)
 
     def _number(self, node: AwkNode) -> Value:
-        return float(int(node.text, 16)) if node.text[:2] in ("0x", "0X") else float(node.text)
+        if node.text[:2] in ("0x", "0X"):
+            return float(int(node.text, 16))
+        return float(node.text)
 
     def _string(self, node: AwkNode) -> Value:
         return node.text
@@ -400,7 +408,9 @@ class Interpreter:
         number = self._field_number(node)
         if number == 0:
             return InputText(self.record)
-        return self.fields[number - 1] if number <= len(self.fields) else UNSET
+        if number <= len(self.fields):
+            return self.fields[number - 1]
+        return UNSET
 
     def _field_number(self, node: AwkNode) -> int:
         number = int(number_of(self.evaluate(node.parts[0])))
@@ -518,7 +528,9 @@ class Interpreter:
         if node.text == "!":
             return float(not self.is_true(operand))
         number = number_of(self.evaluate(operand))
-        return -number if node.text == "-" else number
+        if node.text == "-":
+            return -number
+        return number
 
     def _before(self, node: AwkNode) -> Value:
         step = 1 if node.text == "++" else -1
@@ -621,7 +633,9 @@ def _ascii_case(text: str, change: Callable[[str], str]) -> str:
 
 
 def _rounded(number: float) -> int:
-    return math.floor(number + 0.5) if math.isfinite(number) else 0
+    if math.isfinite(number):
+        return math.floor(number + 0.5)
+    return 0
 
 
 def _replacement(text: str, matched: str) -> str:
@@ -649,7 +663,9 @@ def _calculated(left: float, operator: str, right: float) -> float:
         return _power(left, right)
     if right == 0:
         raise Failure("division by zero" if operator == "/" else "division by zero in %", 2)
-    return left / right if operator == "/" else math.fmod(left, right)
+    if operator == "/":
+        return left / right
+    return math.fmod(left, right)
 
 
 def _power(left: float, right: float) -> float:
@@ -663,8 +679,8 @@ def _power(left: float, right: float) -> float:
 
 def _mathematical(
     function: Callable[..., float],
-) -> Callable[[Interpreter, tuple[AwkNode, ...]], Value]:
-    def calculate(interpreter: Interpreter, parts: tuple[AwkNode, ...]) -> Value:
+) -> Callable[[AwkInterpreter, tuple[AwkNode, ...]], Value]:
+    def calculate(interpreter: AwkInterpreter, parts: tuple[AwkNode, ...]) -> Value:
         numbers = [number_of(interpreter.evaluate(part)) for part in parts]
         try:
             return float(function(*numbers))
@@ -676,59 +692,59 @@ def _mathematical(
     return calculate
 
 
-STATEMENTS: dict[str, Callable[[Interpreter, AwkNode], None]] = {
-    "block": Interpreter._block,
-    "empty": Interpreter._nothing,
-    "expression": Interpreter._expression,
-    "if": Interpreter._if,
-    "while": Interpreter._while,
-    "do": Interpreter._do,
-    "for": Interpreter._for,
-    "for in": Interpreter._for_in,
-    "next": Interpreter._next,
-    "break": Interpreter._break,
-    "continue": Interpreter._continue,
-    "exit": Interpreter._exit,
-    "delete": Interpreter._delete,
-    "print": Interpreter._print,
-    "printf": Interpreter._printf,
+STATEMENTS: dict[str, Callable[[AwkInterpreter, AwkNode], None]] = {
+    "block": AwkInterpreter._block,
+    "empty": AwkInterpreter._nothing,
+    "expression": AwkInterpreter._expression,
+    "if": AwkInterpreter._if,
+    "while": AwkInterpreter._while,
+    "do": AwkInterpreter._do,
+    "for": AwkInterpreter._for,
+    "for in": AwkInterpreter._for_in,
+    "next": AwkInterpreter._next,
+    "break": AwkInterpreter._break,
+    "continue": AwkInterpreter._continue,
+    "exit": AwkInterpreter._exit,
+    "delete": AwkInterpreter._delete,
+    "print": AwkInterpreter._print,
+    "printf": AwkInterpreter._printf,
 }
-EXPRESSIONS: dict[str, Callable[[Interpreter, AwkNode], Value]] = {
-    "number": Interpreter._number,
-    "string": Interpreter._string,
-    "pattern": Interpreter._pattern,
-    "parenthesis": Interpreter._parenthesis,
-    "grouping": Interpreter._grouping,
-    "variable": Interpreter._variable,
-    "field": Interpreter._field,
-    "element": Interpreter._element,
-    "in": Interpreter._in,
-    "assign": Interpreter._assign,
-    "choice": Interpreter._choice,
-    "or": Interpreter._or,
-    "and": Interpreter._and,
-    "match": Interpreter._match,
-    "compare": Interpreter._compare,
-    "concatenate": Interpreter._concatenate,
-    "binary": Interpreter._binary,
-    "unary": Interpreter._unary,
-    "before": Interpreter._before,
-    "after": Interpreter._after,
-    "call": Interpreter._call,
+EXPRESSIONS: dict[str, Callable[[AwkInterpreter, AwkNode], Value]] = {
+    "number": AwkInterpreter._number,
+    "string": AwkInterpreter._string,
+    "pattern": AwkInterpreter._pattern,
+    "parenthesis": AwkInterpreter._parenthesis,
+    "grouping": AwkInterpreter._grouping,
+    "variable": AwkInterpreter._variable,
+    "field": AwkInterpreter._field,
+    "element": AwkInterpreter._element,
+    "in": AwkInterpreter._in,
+    "assign": AwkInterpreter._assign,
+    "choice": AwkInterpreter._choice,
+    "or": AwkInterpreter._or,
+    "and": AwkInterpreter._and,
+    "match": AwkInterpreter._match,
+    "compare": AwkInterpreter._compare,
+    "concatenate": AwkInterpreter._concatenate,
+    "binary": AwkInterpreter._binary,
+    "unary": AwkInterpreter._unary,
+    "before": AwkInterpreter._before,
+    "after": AwkInterpreter._after,
+    "call": AwkInterpreter._call,
 }
-CALLS: dict[str, Callable[[Interpreter, tuple[AwkNode, ...]], Value]] = {
-    "length": Interpreter._length,
-    "substr": Interpreter._substr,
-    "index": Interpreter._index,
-    "split": Interpreter._split,
-    "sub": Interpreter._sub,
-    "gsub": Interpreter._gsub,
-    "match": Interpreter._find,
-    "sprintf": Interpreter._sprintf,
-    "close": Interpreter._close,
+CALLS: dict[str, Callable[[AwkInterpreter, tuple[AwkNode, ...]], Value]] = {
+    "length": AwkInterpreter._length,
+    "substr": AwkInterpreter._substr,
+    "index": AwkInterpreter._index,
+    "split": AwkInterpreter._split,
+    "sub": AwkInterpreter._sub,
+    "gsub": AwkInterpreter._gsub,
+    "match": AwkInterpreter._find,
+    "sprintf": AwkInterpreter._sprintf,
+    "close": AwkInterpreter._close,
     "fflush": lambda interpreter, parts: 0.0,
-    "tolower": Interpreter._lower,
-    "toupper": Interpreter._upper,
+    "tolower": AwkInterpreter._lower,
+    "toupper": AwkInterpreter._upper,
     "int": _mathematical(math.trunc),
     "sqrt": _mathematical(math.sqrt),
     "exp": _mathematical(math.exp),
@@ -739,12 +755,14 @@ CALLS: dict[str, Callable[[Interpreter, tuple[AwkNode, ...]], Value]] = {
 }
 
 
-@program("-F=FS", "-v=NAME=VALUE", "-f=FILE", style=Style(is_permuted=False, usage_status=2))
+@program(
+    "-F=FS", "-v=NAME=VALUE", "-f=FILE", style=ArgumentStyle(is_permuted=False, usage_status=2)
+)
 def awk(call: Invocation, options: Arguments) -> int:
     """Run a program over the fields of lines."""
     operands = list(options.operands)
     source = _source(call, options, operands)
-    interpreter = Interpreter(call, AwkParser(source).parse())
+    interpreter = AwkInterpreter(call, AwkParser(source).parse())
     environment = {
         from_argument(name): InputText(from_argument(value)) for name, value in call.env.items()
     }

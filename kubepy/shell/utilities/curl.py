@@ -13,7 +13,7 @@ from urllib.parse import quote_plus, urljoin, urlsplit
 from kubepy.shell.files import FileError
 from kubepy.shell.surroundings import HttpAnswer, HttpRequest, NetworkError
 from kubepy.shell.utilities.inputs import absolute, read_file
-from kubepy.shell.utilities.program import Arguments, Failure, Style, program
+from kubepy.shell.utilities.program import Arguments, ArgumentStyle, Failure, program
 from kubepy.shell.utility import Delay, Invocation, Unknown
 
 VERSION = "7.88.1"
@@ -57,7 +57,9 @@ class UrlTarget(NamedTuple):
     def host_header(self) -> str:
         """The host as the request names it: without the scheme's own port."""
         shown = f"[{self.host}]" if ":" in self.host else self.host
-        return shown if self.port == PORTS[self.scheme] else f"{shown}:{self.port}"
+        if self.port == PORTS[self.scheme]:
+            return shown
+        return f"{shown}:{self.port}"
 
     @property
     def url(self) -> str:
@@ -172,7 +174,9 @@ class _Curl:
                 is_given = True
                 pieces.append(self._piece(key, value))
         separator = b"" if self.options.has("json") else b"&"
-        return separator.join(pieces) if is_given else None
+        if is_given:
+            return separator.join(pieces)
+        return None
 
     def _piece(self, key: str, value: str) -> bytes:
         if key == "data-urlencode":
@@ -416,7 +420,9 @@ class _Curl:
 
     def _first_address(self, host: str) -> str:
         addresses = self.call.surroundings.resolve(host, self.call.now)
-        return addresses[0] if addresses else host
+        if addresses:
+            return addresses[0]
+        return host
 
     def _note_answer(self, answer: HttpAnswer, method: str, target: UrlTarget) -> None:
         if not self._is_verbose():
@@ -429,16 +435,20 @@ class _Curl:
         self.err.append(f"* Connection #0 to host {target.host} left intact\n")
 
     def _print_answer(self, transfer: Transfer, answer: HttpAnswer, method: str) -> None:
-        head = b""
-        if self.options.has("i", "I"):
+        options = self.options
+        if options.has("i", "I"):
             lines = [f"HTTP/1.1 {answer.status} {answer.reason}"]
             lines += [f"{name}: {value}" for name, value in answer.headers]
-            head = "".join(f"{line}\r\n" for line in [*lines, ""]).encode()
-        is_refused = answer.status >= 400 and self.options.has("f")
-        is_followed = self.options.has("L") and answer.status in REDIRECTS
-        is_followed = is_followed and bool(header_of(answer, "location"))
-        body = b"" if method == "HEAD" or is_refused or is_followed else answer.body
-        transfer.printed.append(head + body)
+            head = "".join(f"{line}\r\n" for line in lines)
+            transfer.printed.append(f"{head}\r\n".encode())
+        if method == "HEAD":
+            return
+        if answer.status >= 400 and options.has("f"):
+            return
+        location = header_of(answer, "location")
+        if location and answer.status in REDIRECTS and options.has("L"):
+            return
+        transfer.printed.append(answer.body)
 
     def _note_failure(self, transfer: Transfer) -> None:
         is_shown = not self.options.has("s") or self.options.has("S")
@@ -481,7 +491,9 @@ class _Curl:
 def header_of(answer: HttpAnswer, name: str) -> str:
     """Return the first header of a name in lower case, or an empty string."""
     values = [value for key, value in answer.headers if key.lower() == name]
-    return values[0] if values else ""
+    if values:
+        return values[0]
+    return ""
 
 
 def _variable(name: str, transfer: Transfer) -> str:
@@ -519,7 +531,9 @@ def _variable(name: str, transfer: Transfer) -> str:
 
 def _redirect_url(transfer: Transfer) -> str:
     location = header_of(transfer.answer, "location") if transfer.answer else ""
-    return urljoin(transfer.effective, location) if location else ""
+    if location:
+        return urljoin(transfer.effective, location)
+    return ""
 
 
 @program(
@@ -577,7 +591,7 @@ def _redirect_url(transfer: Transfer) -> str:
     "-6,--ipv6",
     "-q,--disable",
     "-g,--globoff",
-    style=Style(usage_status=2),
+    style=ArgumentStyle(usage_status=2),
 )
 def curl(call: Invocation, options: Arguments) -> int:
     """Transfer URLs."""

@@ -7,7 +7,7 @@ import re
 from kubepy.shell.files import FileError
 from kubepy.shell.utilities.endless import ENDLESS, endless_bytes
 from kubepy.shell.utilities.inputs import absolute, read_file
-from kubepy.shell.utilities.program import Arguments, Failure, Style, program, usage_error
+from kubepy.shell.utilities.program import Arguments, ArgumentStyle, Failure, program, usage_error
 from kubepy.shell.utility import Invocation, Unknown
 
 SIZE = re.compile(r"(\d+)([a-zA-Z]*)")
@@ -51,7 +51,7 @@ def _settings(call: Invocation) -> dict[str, str]:
     return settings
 
 
-@program(*(f"{key}=" for key in KEYS), style=Style(is_raw=True))
+@program(*(f"{key}=" for key in KEYS), style=ArgumentStyle(is_raw=True))
 def dd(call: Invocation, options: Arguments) -> int:
     """Copy blocks of a file."""
     return _copy(call, _settings(call))
@@ -81,7 +81,9 @@ def _input(call: Invocation, settings: dict[str, str], block: int, skipped: int)
         data = read_file(call, name)
     except FileError as error:
         raise Failure(f"failed to open '{name}': {error.problem}") from error
-    return data[skipped:] if length is None else data[skipped : skipped + length]
+    if length is None:
+        return data[skipped:]
+    return data[skipped : skipped + length]
 
 
 def _output(call: Invocation, settings: dict[str, str], data: bytes, block: int) -> None:
@@ -104,16 +106,27 @@ def _output(call: Invocation, settings: dict[str, str], data: bytes, block: int)
 
 
 def _report(call: Invocation, settings: dict[str, str], data: bytes, block: int) -> None:
-    whole, rest = divmod(len(data), block)
-    records = f"{whole}+{1 if rest else 0}"
-    out_block = _size(settings.get("bs") or settings.get("obs") or "512")
-    out_whole, out_rest = divmod(len(data), out_block)
-    call.err(f"{records} records in\n{out_whole}+{1 if out_rest else 0} records out\n")
-    if settings.get("status") != "noxfer":
-        plural = "" if len(data) == 1 else "s"
-        sizes = f" ({', '.join(_units(len(data)))})" if len(data) >= 1000 else ""
-        rate = _units(len(data) * 1000)[0]
-        call.err(f"{len(data)} byte{plural}{sizes} copied, {SECONDS} s, {rate}/s\n")
+    size = len(data)
+    out_text = settings.get("bs") or settings.get("obs") or "512"
+    out_block = _size(out_text)
+    call.err(f"{_records(size, block)} records in\n")
+    call.err(f"{_records(size, out_block)} records out\n")
+    if settings.get("status") == "noxfer":
+        return
+    plural = "" if size == 1 else "s"
+    sizes = ""
+    if size >= 1000:
+        units = ", ".join(_units(size))
+        sizes = f" ({units})"
+    rate = _units(size * 1000)[0]
+    call.err(f"{size} byte{plural}{sizes} copied, {SECONDS} s, {rate}/s\n")
+
+
+def _records(size: int, block: int) -> str:
+    """Return how many whole blocks and parts of one there are."""
+    whole, rest = divmod(size, block)
+    parts = 1 if rest else 0
+    return f"{whole}+{parts}"
 
 
 def _units(count: int) -> list[str]:

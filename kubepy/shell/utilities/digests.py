@@ -98,7 +98,9 @@ def _check(call: Invocation, options: Arguments, algorithm: str) -> int:
             raise Failure(f"{name}: no properly formatted checksum lines found")
     _summarize(call, unread, "listed file{} could not be read")
     _summarize(call, failures, "computed checksum{} did NOT match")
-    return 1 if failures or unread else inputs.status
+    if failures or unread:
+        return 1
+    return inputs.status
 
 
 def _report(call: Invocation, file: str, options: Arguments, *, is_same: bool) -> None:

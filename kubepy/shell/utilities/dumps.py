@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from difflib import SequenceMatcher
+from typing import NamedTuple
 
 from kubepy.shell.files import FileError
 from kubepy.shell.utilities.inputs import absolute, joined_inputs, kept_lines, read_file
-from kubepy.shell.utilities.program import Arguments, Failure, Style, complain, program
+from kubepy.shell.utilities.program import Arguments, ArgumentStyle, Failure, complain, program
 from kubepy.shell.utility import Invocation, Unknown
 
+CMP_HELP = "\ncmp: Try 'cmp --help' for more information."
 SIZES = {"": 4, "C": 1, "S": 2, "I": 4, "L": 8}
 NAMED = [
     "nul",
@@ -97,18 +98,21 @@ def od(call: Invocation, options: Arguments) -> int:
     start = _byte_count(options.get("j", "0"))
     data = data[start:]
     if options.has("N"):
-        data = data[: _byte_count(options.get("N"))]
+        limit = _byte_count(options.get("N"))
+        data = data[:limit]
     formats = _od_formats(options)
-    width = max(_cell_width(kind, size) * (ROW // size) for kind, size, _ in formats)
+    widths = [_cell_width(kind, size) * (ROW // size) for kind, size, _ in formats]
     address = _address(options)
     for offset, row in _rows(data, shows_all=options.has("v")):
         if row is None:
             call.out("*\n")
             continue
-        for index, (kind, size, has_text) in enumerate(formats):
-            lead = address(start + offset)
-            shown = lead if index == 0 else " " * len(lead)
-            call.out(shown + _od_cells(row, kind, size, width) + (_printable(row, has_text)) + "\n")
+        lead = address(start + offset)
+        for kind, size, has_text in formats:
+            cells = _od_cells(row, kind, size, max(widths))
+            text = _printable(row, has_text)
+            call.out(f"{lead}{cells}{text}\n")
+            lead = " " * len(lead)
     end = address(start + len(data))
     if end:
         call.out(f"{end}\n")
@@ -158,9 +162,14 @@ def _cell_width(kind: str, size: int) -> int:
 
 def _od_cells(row: bytes, kind: str, size: int, width: int) -> str:
     cell = width * size // ROW
-    padded = row + b"\0" * (-len(row) % size)
-    values = [padded[place : place + size] for place in range(0, len(padded), size)]
-    return "".join(_od_value(value, kind, size).rjust(cell) for value in values)
+    missing = -len(row) % size
+    padded = row + bytes(missing)
+    texts: list[str] = []
+    for place in range(0, len(padded), size):
+        value = padded[place : place + size]
+        text = _od_value(value, kind, size)
+        texts.append(text.rjust(cell))
+    return "".join(texts)
 
 
 def _od_value(value: bytes, kind: str, size: int) -> str:
@@ -172,19 +181,25 @@ def _od_value(value: bytes, kind: str, size: int) -> str:
     digits = _cell_width(kind, size) - 1
     if kind == "o":
         return f"{number:0{digits}o}"
-    return f"{number:0{digits}x}" if kind == "x" else str(number)
+    if kind == "x":
+        return f"{number:0{digits}x}"
+    return str(number)
 
 
 def _named(byte: int) -> str:
     if byte < len(NAMED):
         return NAMED[byte]
-    return "del" if byte == 127 else chr(byte)
+    if byte == 127:
+        return "del"
+    return chr(byte)
 
 
 def _character(byte: int) -> str:
     if byte in ESCAPED:
         return ESCAPED[byte]
-    return chr(byte) if 32 <= byte < 127 else f"{byte:03o}"
+    if 32 <= byte < 127:
+        return chr(byte)
+    return f"{byte:03o}"
 
 
 def _printable(row: bytes, is_asked: bool) -> str:
@@ -232,9 +247,12 @@ def hexdump(call: Invocation, options: Arguments) -> int:
 
 
 def _canonical(row: bytes) -> str:
-    cells = [f"{byte:02x}" for byte in row] + ["  "] * (ROW - len(row))
-    halves = " ".join(cells[:8]), " ".join(cells[8:])
-    return f"  {halves[0]}  {halves[1]}  |{_dotted(row)}|"
+    cells = [f"{byte:02x}" for byte in row]
+    missing = ROW - len(row)
+    cells += ["  "] * missing
+    left = " ".join(cells[:8])
+    right = " ".join(cells[8:])
+    return f"  {left}  {right}  |{_dotted(row)}|"
 
 
 def _words(row: bytes) -> str:
@@ -253,15 +271,21 @@ def xxd(call: Invocation, options: Arguments) -> int:
     start = _byte_count(options.get("s", "0"))
     data = data[start:]
     if options.has("l"):
-        data = data[: _byte_count(options.get("l"))]
+        limit = _byte_count(options.get("l"))
+        data = data[:limit]
     is_plain = options.has("p")
-    columns = _byte_count(options.get("c", "30" if is_plain else "16"))
+    usual = "30" if is_plain else "16"
+    columns = _byte_count(options.get("c", usual))
     for offset in range(0, len(data), columns):
         row = data[offset : offset + columns]
-        pairs = row.hex() if is_plain else _pairs(row, columns)
+        line = row.hex()
+        if not is_plain:
+            line = _pairs(row, columns)
         if options.has("u"):
-            pairs = pairs.upper()
-        call.out(f"{pairs}\n" if is_plain else f"{start + offset:08x}: {pairs}  {_dotted(row)}\n")
+            line = line.upper()
+        if not is_plain:
+            line = f"{start + offset:08x}: {line}  {_dotted(row)}"
+        call.out(f"{line}\n")
     return status
 
 
@@ -291,36 +315,47 @@ def strings(call: Invocation, options: Arguments) -> int:
     "-s,--quiet,--silent",
     "-l,--verbose",
     "-n,--bytes=LIMIT",
-    style=Style(usage_status=2),
+    style=ArgumentStyle(usage_status=2),
 )
 def cmp(call: Invocation, options: Arguments) -> int:
     """Compare two files byte by byte."""
     names = options.operands
     if not names:
-        raise Failure("missing operand after 'cmp'\ncmp: Try 'cmp --help' for more information.", 2)
+        raise Failure(f"missing operand after 'cmp'{CMP_HELP}", 2)
     if len(names) > 2:
         raise Unknown("cmp with these operands")
-    pair = [*names, "-"][:2]
-    left, right = (_compared(call, name) for name in pair)
+    first, second = [*names, "-"][:2]
+    left = _compared(call, first)
+    right = _compared(call, second)
     if options.has("n"):
         limit = _byte_count(options.get("n"))
-        left, right = left[:limit], right[:limit]
+        left = left[:limit]
+        right = right[:limit]
     shorter = min(len(left), len(right))
     differing = [place for place in range(shorter) if left[place] != right[place]]
     if options.has("l"):
-        width = len(str(shorter))
-        for place in differing:
-            call.out(f"{place + 1:{width}d} {left[place]:3o} {right[place]:3o}\n")
-    elif differing and not options.has("s"):
-        line = left.count(b"\n", 0, differing[0]) + 1
-        call.out(f"{pair[0]} {pair[1]} differ: char {differing[0] + 1}, line {line}\n")
-    if differing and not options.has("l"):
+        _list_differences(call, left, right, differing)
+    elif differing:
+        place = differing[0]
+        line = left.count(b"\n", 0, place) + 1
+        if not options.has("s"):
+            call.out(f"{first} {second} differ: char {place + 1}, line {line}\n")
         return 1
-    if len(left) != len(right):
-        _report_end(
-            call, options, pair[0 if len(left) < len(right) else 1], min(left, right, key=len)
-        )
-    return 1 if differing or len(left) != len(right) else 0
+    if len(left) < len(right):
+        _report_end(call, options, first, left)
+    elif len(right) < len(left):
+        _report_end(call, options, second, right)
+    is_same = left == right
+    return 0 if is_same else 1
+
+
+def _list_differences(call: Invocation, left: bytes, right: bytes, differing: list[int]) -> None:
+    shorter = min(len(left), len(right))
+    width = len(str(shorter))
+    for place in differing:
+        mine = left[place]
+        other = right[place]
+        call.out(f"{place + 1:{width}d} {mine:3o} {other:3o}\n")
 
 
 def _compared(call: Invocation, name: str) -> bytes:
@@ -343,7 +378,7 @@ def _report_end(call: Invocation, options: Arguments, name: str, data: bytes) ->
     complain(call, f"EOF on {name} {place}")
 
 
-@program("-q,--brief", "-s,--report-identical-files", style=Style(usage_status=2))
+@program("-q,--brief", "-s,--report-identical-files", style=ArgumentStyle(usage_status=2))
 def diff(call: Invocation, options: Arguments) -> int:
     """Compare two files line by line."""
     names = options.operands
@@ -375,21 +410,70 @@ def diff(call: Invocation, options: Arguments) -> int:
     return 1
 
 
+class Change(NamedTuple):
+    """Lines of one file in place of lines of another."""
+
+    left_start: int
+    left_end: int
+    right_start: int
+    right_end: int
+
+
 def _hunks(left: list[bytes], right: list[bytes]) -> Iterator[bytes]:
-    for tag, left_start, left_end, right_start, right_end in _changes(left, right):
-        letter = {"replace": "c", "delete": "d", "insert": "a"}[tag]
-        places = f"{_span(left_start, left_end)}{letter}{_span(right_start, right_end)}\n"
-        yield places.encode()
-        yield b"".join(_marked(b"< ", line) for line in left[left_start:left_end])
-        if tag == "replace":
+    for change in _changes(left, right):
+        removed = left[change.left_start : change.left_end]
+        added = right[change.right_start : change.right_end]
+        letter = "d" if removed else "a"
+        if removed and added:
+            letter = "c"
+        left_span = _span(change.left_start, change.left_end)
+        right_span = _span(change.right_start, change.right_end)
+        yield f"{left_span}{letter}{right_span}\n".encode()
+        for line in removed:
+            yield _marked(b"< ", line)
+        if removed and added:
             yield b"---\n"
-        yield b"".join(_marked(b"> ", line) for line in right[right_start:right_end])
+        for line in added:
+            yield _marked(b"> ", line)
 
 
-def _changes(left: list[bytes], right: list[bytes]) -> Iterator[tuple[str, int, int, int, int]]:
-    """Yield what differs: by a longest common subsequence, as diff finds it."""
-    matcher = SequenceMatcher(None, left, right, autojunk=False)
-    return (opcode for opcode in matcher.get_opcodes() if opcode[0] != "equal")
+def _changes(left: list[bytes], right: list[bytes]) -> Iterator[Change]:
+    """Yield what differs, where there is one shortest answer; raise Unknown where there are more.
+
+    There is one if the lines that both have between their common start and end occur once in
+    each, and in the same order.
+    """
+    shorter = min(len(left), len(right))
+    start = 0
+    while start < shorter and left[start] == right[start]:
+        start += 1
+    end = 0
+    while end < shorter - start and left[-1 - end] == right[-1 - end]:
+        end += 1
+    left_end = len(left) - end
+    right_end = len(right) - end
+    left_common = _places(left, start, left_end, right[start:right_end])
+    right_common = _places(right, start, right_end, left[start:left_end])
+    if [left[place] for place in left_common] != [right[place] for place in right_common]:
+        raise Unknown("diff of lines in another order")
+    left_place = right_place = start
+    ends = zip([*left_common, left_end], [*right_common, right_end], strict=True)
+    for left_stop, right_stop in ends:
+        change = Change(left_place, left_stop, right_place, right_stop)
+        if left_place < left_stop or right_place < right_stop:
+            yield change
+        left_place = left_stop + 1
+        right_place = right_stop + 1
+
+
+def _places(lines: list[bytes], start: int, end: int, other: list[bytes]) -> list[int]:
+    """Return where the lines are that are in others, too. Raises Unknown for one that is twice."""
+    wanted = set(other)
+    places = [place for place in range(start, end) if lines[place] in wanted]
+    common = {lines[place] for place in places}
+    if len(common) != len(places):
+        raise Unknown("diff of lines that are there several times")
+    return places
 
 
 def _span(start: int, end: int) -> str:

@@ -6,7 +6,7 @@ import re
 
 from kubepy.shell.utilities.inputs import Inputs, from_argument, kept_lines, lines_of, to_bytes
 from kubepy.shell.utilities.patterns import CLASSES, CONTROLS
-from kubepy.shell.utilities.program import Arguments, Failure, Style, program, usage_error
+from kubepy.shell.utilities.program import Arguments, ArgumentStyle, Failure, program, usage_error
 from kubepy.shell.utility import Invocation, Unknown
 
 RANGE = re.compile(r"(\d*)(-?)(\d*)")
@@ -118,7 +118,9 @@ def _cut_fields(
     line: bytes, ranges: list[tuple[int, int]], delimiter: bytes, options: Arguments
 ) -> bytes:
     if delimiter not in line:
-        return b"" if options.has("s") else line + b"\n"
+        if options.has("s"):
+            return b""
+        return line + b"\n"
     is_complement = options.has("complement")
     separator = options.get("output-delimiter").encode() or delimiter
     fields = [
@@ -216,7 +218,7 @@ def _class_members(name: str) -> list[str]:
     "-d,--delete",
     "-s,--squeeze-repeats",
     "-t,--truncate-set1",
-    style=Style(is_permuted=False),
+    style=ArgumentStyle(is_permuted=False),
 )
 def tr(call: Invocation, options: Arguments) -> int:
     """Replace, delete or squeeze characters."""

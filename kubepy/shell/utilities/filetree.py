@@ -9,7 +9,14 @@ from datetime import UTC, datetime
 
 from kubepy.shell.files import FOLDER, LINK, MISSING, NOT_DIRECTORY, FileError
 from kubepy.shell.utilities.inputs import absolute
-from kubepy.shell.utilities.program import Arguments, Failure, Style, complain, program, usage_error
+from kubepy.shell.utilities.program import (
+    Arguments,
+    ArgumentStyle,
+    Failure,
+    complain,
+    program,
+    usage_error,
+)
 from kubepy.shell.utilities.times import read_time
 from kubepy.shell.utility import Invocation, Unknown
 
@@ -550,7 +557,7 @@ def _with_mode(arguments: list[str]) -> list[str]:
     return arguments
 
 
-@program("-R,--recursive", "-f,--silent,--quiet", style=Style(rewrite=_with_mode))
+@program("-R,--recursive", "-f,--silent,--quiet", style=ArgumentStyle(rewrite=_with_mode))
 def chmod(call: Invocation, options: Arguments) -> int:
     """Change modes."""
     operands = options.operands
@@ -659,25 +666,35 @@ def truncate(call: Invocation, options: Arguments) -> int:
         raise usage_error(call.name, "missing file operand")
     if not options.has("s"):
         raise usage_error(call.name, "you must specify either '--size' or '--reference'")
-    match = SIZE.fullmatch(options.get("s"))
+    text = options.get("s")
+    match = SIZE.fullmatch(text)
     if match is None or match[3] not in UNITS:
-        raise Failure(f"Invalid number: '{options.get('s')}'")
-    sign, number = match[1], int(match[2]) * UNITS[match[3]]
-    if sign in ("<", ">", "/", "%") and sign:
+        raise Failure(f"Invalid number: '{text}'")
+    sign = match[1]
+    number = int(match[2]) * UNITS[match[3]]
+    if sign not in ("", "+", "-"):
         raise Unknown(f"truncate -s {sign}")
     for name in options.operands:
         path = absolute(call, name)
-        if not call.files.exists(path) and options.has("c"):
+        is_there = call.files.exists(path)
+        if not is_there and options.has("c"):
             continue
         try:
-            content = call.files.read(path) if call.files.exists(path) else b""
-            size = {"+": len(content) + number, "-": max(len(content) - number, 0)}.get(
-                sign, number
-            )
-            call.files.write(path, content[:size].ljust(size, b"\0"), now=call.now)
+            content = call.files.read(path) if is_there else b""
+            size = _new_size(len(content), sign, number)
+            content = content[:size].ljust(size, b"\0")
+            call.files.write(path, content, now=call.now)
         except FileError as error:
             raise Failure(f"cannot open '{name}' for writing: {error.problem}") from error
     return 0
+
+
+def _new_size(size: int, sign: str, number: int) -> int:
+    if sign == "+":
+        return size + number
+    if sign == "-":
+        return max(size - number, 0)
+    return number
 
 
 @program(

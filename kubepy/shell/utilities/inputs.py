@@ -16,7 +16,9 @@ MISSING = "{name}: {problem}"
 
 def absolute(call: Invocation, name: str) -> str:
     """Return the absolute path of a name; an empty one names nothing."""
-    return posixpath.join(call.cwd, name) if name else ""
+    if name:
+        return posixpath.join(call.cwd, name)
+    return ""
 
 
 def read_file(call: Invocation, name: str) -> bytes:
@@ -88,7 +90,9 @@ def kept_lines(data: bytes) -> list[bytes]:
     lines = data.split(b"\n")
     last = lines.pop()
     kept = [line + b"\n" for line in lines]
-    return [*kept, last] if last else kept
+    if last:
+        return [*kept, last]
+    return kept
 
 
 def whole_number(text: str, message: str, status: int = 1) -> int:

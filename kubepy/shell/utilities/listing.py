@@ -10,12 +10,20 @@ from typing import NamedTuple
 
 from kubepy.shell.files import DEVICE, FOLDER, LINK, REGULAR, FileError, FileStat
 from kubepy.shell.utilities.inputs import absolute
-from kubepy.shell.utilities.program import Arguments, Failure, Style, complain, program, usage_error
+from kubepy.shell.utilities.program import (
+    Arguments,
+    ArgumentStyle,
+    Failure,
+    complain,
+    program,
+    usage_error,
+)
 from kubepy.shell.utilities.running import run_program
 from kubepy.shell.utilities.times import format_time
 from kubepy.shell.utility import Invocation, Unknown
 
 BLOCK = 4096
+LINKS_COLUMN = 1
 TYPES = {
     REGULAR: "regular file",
     FOLDER: "directory",
@@ -61,7 +69,9 @@ def human_size(size: int) -> str:
 
 def owner(number: int) -> str:
     """Return the name of a user of a container."""
-    return "root" if number == 0 else str(number)
+    if number == 0:
+        return "root"
+    return str(number)
 
 
 @program(
@@ -87,7 +97,7 @@ def owner(number: int) -> str:
     "--full-time",
     "--time-style=STYLE",
     "--group-directories-first",
-    style=Style(usage_status=2),
+    style=ArgumentStyle(usage_status=2),
 )
 def ls(call: Invocation, options: Arguments) -> int:
     """List directories and files."""
@@ -151,7 +161,9 @@ class _Listing:
         return by_name
 
     def _size(self, entry: ListedFile) -> int:
-        return BLOCK if entry.status.kind == FOLDER else int(entry.status.size)
+        if entry.status.kind == FOLDER:
+            return BLOCK
+        return int(entry.status.size)
 
     def _print_directory(self, entry: ListedFile, *, has_title: bool, is_first: bool) -> bool:
         if has_title:
@@ -211,14 +223,17 @@ class _Listing:
 
     def _print_long(self, entries: list[ListedFile]) -> None:
         rows = [self._row(entry) for entry in entries]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 2)]
+        columns = list(zip(*rows, strict=True))
+        widths = [max(len(cell) for cell in column) for column in columns]
+        size_column = len(columns) - 3
         for row in rows:
-            mode, links, *owners, size = [
-                cell.rjust(width) if column in (1, len(widths) - 1) else cell.ljust(width)
-                for column, (cell, width) in enumerate(zip(row, widths, strict=False))
-            ]
-            cells = [mode, links, *owners, size, row[-2], row[-1]]
-            self.call.out(" ".join(cells) + "\n")
+            cells: list[str] = []
+            for column, cell in enumerate(row[:-2]):
+                width = widths[column]
+                is_number = column in (LINKS_COLUMN, size_column)
+                cells.append(cell.rjust(width) if is_number else cell.ljust(width))
+            line = " ".join([*cells, *row[-2:]])
+            self.call.out(f"{line}\n")
 
     def _row(self, entry: ListedFile) -> list[str]:
         status = entry.status
@@ -272,7 +287,9 @@ def _blocks(status: FileStat) -> int:
     """Return how many blocks of 512 bytes a file takes."""
     if status.kind == FOLDER:
         return BLOCK // 512
-    return -(-int(status.size) // BLOCK) * (BLOCK // 512) if status.kind == REGULAR else 0
+    if status.kind == REGULAR:
+        return -(-int(status.size) // BLOCK) * (BLOCK // 512)
+    return 0
 
 
 STAT_DIRECTIVE = re.compile(r"%([-0#]?\d*)([a-zA-Z%])")
@@ -338,7 +355,9 @@ def _stat_value(entry: ListedFile, match: re.Match[str]) -> str:
     if letter not in values or (layout and not layout.lstrip("-").isdigit()):
         raise Unknown(f"stat %{layout}{letter}")
     width = int(layout.lstrip("-") or 0)
-    return values[letter].ljust(width) if layout.startswith("-") else values[letter].rjust(width)
+    if layout.startswith("-"):
+        return values[letter].ljust(width)
+    return values[letter].rjust(width)
 
 
 @program(
@@ -380,20 +399,27 @@ class _Usage:
         return self.status
 
     def _measure(self, name: str, depth: int) -> int:
+        files = self.call.files
         path = absolute(self.call, name)
-        status = self.call.files.stat(path, follow=False)
+        status = files.stat(path, follow=False)
+        is_folder = status.kind == FOLDER
         size = self._own_size(status)
-        if status.kind == FOLDER:
-            for child in sorted(self.call.files.list(path)):
-                size += self._measure(posixpath.join(name, child), depth + 1)
-        is_shown = status.kind == FOLDER or self.options.has("a") or depth == 0
-        if is_shown and (self.depth < 0 or depth <= self.depth):
+        children = files.list(path) if is_folder else []
+        for child in children:
+            child_name = posixpath.join(name, child)
+            size += self._measure(child_name, depth + 1)
+        is_named = depth == 0
+        is_shown = is_folder or is_named or self.options.has("a")
+        is_too_deep = 0 <= self.depth < depth
+        if is_shown and not is_too_deep:
             self._print(size, name)
         return size
 
     def _own_size(self, status: FileStat) -> int:
         if self.options.has("b", "apparent-size"):
-            return BLOCK if status.kind == FOLDER else int(status.size)
+            if status.kind == FOLDER:
+                return BLOCK
+            return int(status.size)
         return _blocks(status) * 512
 
     def _print(self, size: int, name: str) -> None:
@@ -463,7 +489,9 @@ class _FindParser:
         while self.tokens and self.tokens[0] in ("-o", "-or"):
             self.tokens.pop(0)
             parts.append(self._both())
-        return parts[0] if len(parts) == 1 else _Node("or", parts=tuple(parts))
+        if len(parts) == 1:
+            return parts[0]
+        return _Node("or", parts=tuple(parts))
 
     def _both(self) -> _Node:
         parts = [self._single()]
@@ -471,7 +499,9 @@ class _FindParser:
             if self.tokens[0] in ("-a", "-and"):
                 self.tokens.pop(0)
             parts.append(self._single())
-        return parts[0] if len(parts) == 1 else _Node("and", parts=tuple(parts))
+        if len(parts) == 1:
+            return parts[0]
+        return _Node("and", parts=tuple(parts))
 
     def _single(self) -> _Node:
         if not self.tokens:
@@ -549,18 +579,24 @@ class _Find:
         if self.has_quit:
             return
         self.is_pruned = False
-        is_tested = depth >= self.parser.limits["mindepth"]
-        if is_tested and not self.parser.is_depth_first:
+        limits = self.parser.limits
+        is_depth_first = self.parser.is_depth_first
+        is_tested = depth >= limits["mindepth"]
+        if is_tested and not is_depth_first:
             self._test(entry)
-        goes_deeper = depth < self.parser.limits["maxdepth"] and not self.is_pruned
-        if entry.status.kind == FOLDER and goes_deeper:
-            for name in sorted(self.call.files.list(entry.path)):
-                path = posixpath.join(entry.path, name)
-                shown = posixpath.join(entry.name, name)
-                status = self.call.files.stat(path, follow=False)
-                self._visit(ListedFile(shown, path, status), depth + 1)
-        if is_tested and self.parser.is_depth_first:
+        is_entered = depth < limits["maxdepth"] and not self.is_pruned
+        if is_entered and entry.status.kind == FOLDER:
+            for name in self.call.files.list(entry.path):
+                child = self._child(entry, name)
+                self._visit(child, depth + 1)
+        if is_tested and is_depth_first:
             self._test(entry)
+
+    def _child(self, entry: ListedFile, name: str) -> ListedFile:
+        path = posixpath.join(entry.path, name)
+        shown = posixpath.join(entry.name, name)
+        status = self.call.files.stat(path, follow=False)
+        return ListedFile(shown, path, status)
 
     def _test(self, entry: ListedFile) -> None:
         if self._holds(self.expression, entry) and not self.parser.has_action:
@@ -655,7 +691,9 @@ class _Find:
         if kind == "perm" and re.fullmatch(r"-?[0-7]+", argument):
             wanted = int(argument.lstrip("-"), 8)
             mode = int(entry.status.mode)
-            return mode & wanted == wanted if argument.startswith("-") else mode == wanted
+            if argument.startswith("-"):
+                return mode & wanted == wanted
+            return mode == wanted
         if kind == "user" and argument in ("root", "0"):
             return True
         raise Unknown(f"find -{kind} {argument}")
@@ -710,7 +748,7 @@ def _compares(number: int, argument: str) -> bool:
     "-a -and",
     "-o -or",
     "( )",
-    style=Style(is_raw=True),
+    style=ArgumentStyle(is_raw=True),
 )
 def find(call: Invocation, options: Arguments) -> int:
     """Search for files below directories."""

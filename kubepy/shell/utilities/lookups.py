@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from kubepy.shell.files import FileError
 from kubepy.shell.surroundings import HttpRequest, NetworkError
-from kubepy.shell.utilities.program import Arguments, Failure, Style, complain, program
+from kubepy.shell.utilities.program import Arguments, ArgumentStyle, Failure, complain, program
 from kubepy.shell.utility import Delay, Invocation, Unknown
 
 RESOLVER_FILE = "/etc/resolv.conf"
@@ -97,7 +97,7 @@ def nslookup(call: Invocation, options: Arguments) -> int:
     return 0
 
 
-@program(style=Style(is_permuted=False))
+@program(style=ArgumentStyle(is_permuted=False))
 def getent(call: Invocation, options: Arguments) -> int:
     """Look up hosts; other databases are not known."""
     if len(options.operands) < 2 or options.operands[0] not in ("hosts", "ahostsv4"):
@@ -117,7 +117,7 @@ def getent(call: Invocation, options: Arguments) -> int:
     return status
 
 
-@program("+short", "+search", "+nosearch", "@SERVER", style=Style(is_raw=True))
+@program("+short", "+search", "+nosearch", "@SERVER", style=ArgumentStyle(is_raw=True))
 def dig(call: Invocation, options: Arguments) -> int:
     """Ask for the addresses of a name; known is ``+short``."""
     call.reads_network()

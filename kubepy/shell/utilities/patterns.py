@@ -35,6 +35,7 @@ ESCAPED_CLASSES = {
 BOUNDARIES = {"b": r"\b", "B": r"\B", "<": r"\b(?=\w)", ">": r"\b(?<=\w)", "`": r"\A"}
 CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "a": "\a"}
 INTERVAL = re.compile(r"(\d*)(,?)(\d*)")
+UNMATCHED_BRACKET = "Unmatched [, [^, [:, [., or [="
 START, END, LAST = "\0start\0", "\0end\0", "\0last\0"
 
 
@@ -59,7 +60,9 @@ class Match(NamedTuple):
     def group(self, number: int) -> str:
         """Return the text of a group, empty if it took no part."""
         start, end = self.spans[number]
-        return self.text[start:end] if start >= 0 else ""
+        if start >= 0:
+            return self.text[start:end]
+        return ""
 
 
 class Pattern(Protocol):
@@ -239,22 +242,29 @@ class _Translator:
 
     def _read_interval(self) -> None:
         match = INTERVAL.match(self.source, self.position)
+        assert match is not None  # it matches an empty text, too
         closing = "}" if self.extended else "\\}"
-        is_interval = match is not None and match.end() > self.position
-        if not is_interval or not self.source.startswith(closing, match.end() if match else 0):
-            if not self.extended:
-                is_open = match is not None and match.end() == len(self.source)
-                raise BadPattern("Unmatched \\{" if is_open else "Invalid content of \\{\\}")
-            self._add(r"\{")
+        is_interval = match.end() > self.position
+        if not is_interval or not self.source.startswith(closing, match.end()):
+            self._read_odd_brace(is_open=match.end() == len(self.source))
             return
-        assert match is not None
         self.position = match.end() + len(closing)
         least, comma, most = match.groups()
-        if most and int(least or 0) > int(most):
+        least = least or "0"
+        if most and int(least) > int(most):
             raise BadPattern("Invalid content of \\{\\}")
         if self.is_at_start:
             raise BadPattern("Invalid preceding regular expression")
-        self._repeat(f"{{{least or 0}{comma}{most}}}")
+        self._repeat(f"{{{least}{comma}{most}}}")
+
+    def _read_odd_brace(self, *, is_open: bool) -> None:
+        """Read a brace that begins no interval: in an extended expression it stands for itself."""
+        if self.extended:
+            self._add(r"\{")
+        elif is_open:
+            raise BadPattern("Unmatched \\{")
+        else:
+            raise BadPattern("Invalid content of \\{\\}")
 
     def _bracket(self) -> str:
         source = self.source
@@ -263,7 +273,7 @@ class _Translator:
         members: list[str] = []
         while True:
             if self.position >= len(source):
-                raise BadPattern("Unmatched [, [^, [:, [., or [=")
+                raise BadPattern(UNMATCHED_BRACKET)
             if source[self.position] == "]" and members:
                 self.position += 1
                 break
@@ -273,32 +283,44 @@ class _Translator:
     def _member(self) -> str:
         source = self.source
         if source.startswith(("[:", "[.", "[="), self.position):
-            kind = source[self.position + 1]
-            end = source.find(f"{kind}]", self.position + 2)
-            name = source[self.position + 2 : max(end, 0)]
-            if end >= 0 and kind == ":":
-                if name not in CLASSES:
-                    raise BadPattern("Invalid character class name")
-                self.position = end + 2
-                return CLASSES[name]
-            if end >= 0 and len(name) == 1:
-                self.position = end + 2
-                return re.escape(name)
-            raise Unknown(f"[{kind}{name}{kind}]")
+            return self._named_member()
         first = self._next()
-        if source.startswith("-", self.position) and not source.startswith("-]", self.position):
-            self.position += 1
-            if self.position >= len(source):
-                raise BadPattern("Unmatched [, [^, [:, [., or [=")
-            last = self._next()
-            if last < first:
-                raise BadPattern("Invalid range end")
-            return f"{_escaped_member(first)}-{_escaped_member(last)}"
-        return _escaped_member(first)
+        is_range = source.startswith("-", self.position)
+        if not is_range or source.startswith("-]", self.position):
+            return _escaped_member(first)
+        self.position += 1
+        if self.position >= len(source):
+            raise BadPattern(UNMATCHED_BRACKET)
+        last = self._next()
+        if last < first:
+            raise BadPattern("Invalid range end")
+        start = _escaped_member(first)
+        end = _escaped_member(last)
+        return f"{start}-{end}"
+
+    def _named_member(self) -> str:
+        """Read ``[:alpha:]`` or ``[.x.]``."""
+        source = self.source
+        kind = source[self.position + 1]
+        start = self.position + 2
+        end = source.find(f"{kind}]", start)
+        if end < 0:
+            raise Unknown(f"[{kind} in a pattern")
+        name = source[start:end]
+        self.position = end + 2
+        if kind == ":":
+            if name not in CLASSES:
+                raise BadPattern("Invalid character class name")
+            return CLASSES[name]
+        if len(name) != 1:
+            raise Unknown(f"[{kind}{name}{kind}]")
+        return _escaped_member(name)
 
 
 def _escaped_member(character: str) -> str:
-    return f"\\{character}" if character in "\\]^-[&~|" else character
+    if character in "\\]^-[&~|":
+        return f"\\{character}"
+    return character
 
 
 def compile_pattern(

@@ -67,12 +67,16 @@ class Arguments:
     def get(self, key: str, default: str = "") -> str:
         """Return the last value of an option."""
         values = self.all(key)
-        return values[-1] if values else default
+        if values:
+            return values[-1]
+        return default
 
     def last_of(self, *keys: str) -> str:
         """Return which of these options was given last, or an empty string."""
         given = [key for key, _ in self.given if key in keys]
-        return given[-1] if given else ""
+        if given:
+            return given[-1]
+        return ""
 
 
 class _Parser:
@@ -151,7 +155,7 @@ class _Parser:
         return self.pending.pop(0)
 
 
-class Style(NamedTuple):
+class ArgumentStyle(NamedTuple):
     """How a program reads its arguments.
 
     :ivar is_permuted: options may follow operands.
@@ -171,7 +175,7 @@ class Style(NamedTuple):
 class Program:
     """A utility with declared options."""
 
-    def __init__(self, body: Body, declared: Sequence[str], style: Style) -> None:
+    def __init__(self, body: Body, declared: Sequence[str], style: ArgumentStyle) -> None:
         self.body = body
         self.declared = declared
         self.style = style
@@ -198,10 +202,10 @@ class Program:
         return parser.parse(is_permuted=self.style.is_permuted)
 
 
-USUAL = Style()
+USUAL = ArgumentStyle()
 
 
-def program(*declared: str, style: Style = USUAL) -> Callable[[Body], Program]:
+def program(*declared: str, style: ArgumentStyle = USUAL) -> Callable[[Body], Program]:
     """Make a utility of a function that takes a call and its parsed options.
 
     An option that is not declared makes the call one of an unknown program.

@@ -12,7 +12,7 @@ from kubepy.shell.utilities.inputs import (
     kept_lines,
     lines_of,
 )
-from kubepy.shell.utilities.program import Arguments, Failure, Style, complain, program
+from kubepy.shell.utilities.program import Arguments, ArgumentStyle, Failure, complain, program
 from kubepy.shell.utility import Invocation
 
 MULTIPLIERS = {
@@ -80,9 +80,9 @@ def _shown(line: bytes, options: Arguments) -> bytes:
 
 def _visible(byte: int) -> bytes:
     if byte >= 128:
-        return (
-            b"M-" + _visible(byte - 128) if byte not in (137, 138) else b"M-^" + bytes([byte - 64])
-        )
+        if byte not in (137, 138):
+            return b"M-" + _visible(byte - 128)
+        return b"M-^" + bytes([byte - 64])
     if byte == 127:
         return b"^?"
     if byte < 32 and byte not in (9, 10):
@@ -133,7 +133,9 @@ def _part(name: str, data: bytes, options: Arguments) -> bytes:
 
 def _chosen(name: str, pieces: list[bytes], sign: str, count: int) -> list[bytes]:
     if name == "head":
-        return pieces[: max(len(pieces) - count, 0)] if sign == "-" else pieces[:count]
+        if sign == "-":
+            return pieces[: max(len(pieces) - count, 0)]
+        return pieces[:count]
     if sign == "+":
         return pieces[max(count - 1, 0) :]
     return pieces[max(len(pieces) - count, 0) :]
@@ -144,7 +146,7 @@ def _chosen(name: str, pieces: list[bytes], sign: str, count: int) -> list[bytes
     "-c,--bytes=NUM",
     "-q,--quiet,--silent",
     "-v,--verbose",
-    style=Style(old_count="-n"),
+    style=ArgumentStyle(old_count="-n"),
 )
 def head(call: Invocation, options: Arguments) -> int:
     """Print the first lines of files."""
@@ -156,7 +158,7 @@ def head(call: Invocation, options: Arguments) -> int:
     "-c,--bytes=NUM",
     "-q,--quiet,--silent",
     "-v,--verbose",
-    style=Style(old_count="-n"),
+    style=ArgumentStyle(old_count="-n"),
 )
 def tail(call: Invocation, options: Arguments) -> int:
     """Print the last lines of files; ``-f`` is the machine's."""
@@ -166,22 +168,33 @@ def tail(call: Invocation, options: Arguments) -> int:
 @program("-l,--lines", "-w,--words", "-c,--bytes", "-m,--chars", "-L,--max-line-length")
 def wc(call: Invocation, options: Arguments) -> int:
     """Count lines, words and bytes."""
-    columns = [key for key in "lwmcL" if options.has(key)] or ["l", "w", "c"]
-    inputs = Inputs(call, options.operands, is_directory_empty=True)
+    names = options.operands
+    columns = [key for key in "lwmcL" if options.has(key)]
+    columns = columns or ["l", "w", "c"]
+    inputs = Inputs(call, names, is_directory_empty=True)
     rows = [(name, _counts(data, columns)) for name, data in inputs]
-    if len(options.operands) > 1:
-        totals = [
-            max(numbers) if column == "L" else sum(numbers)
-            for column, numbers in zip(
-                columns, zip(*(row for _, row in rows), strict=True), strict=False
-            )
-        ]
-        rows.append(("total", totals or [0] * len(columns)))
+    if len(names) > 1:
+        counts = [row for _, row in rows]
+        rows.append(("total", _totals(counts, columns)))
     width = _count_width(call, options, columns)
     for name, row in rows:
-        text = " ".join(f"{number:{width}d}" for number in row)
-        call.out(f"{text} {name}\n" if options.operands else f"{text}\n")
+        cells = [f"{number:{width}d}" for number in row]
+        if names:
+            cells.append(name)
+        line = " ".join(cells)
+        call.out(f"{line}\n")
     return inputs.status
+
+
+def _totals(rows: list[list[int]], columns: list[str]) -> list[int]:
+    totals: list[int] = []
+    for place, column in enumerate(columns):
+        numbers = [row[place] for row in rows]
+        total = sum(numbers)
+        if column == "L":
+            total = max(numbers, default=0)
+        totals.append(total)
+    return totals
 
 
 def _counts(data: bytes, columns: list[str]) -> list[int]:

@@ -6,7 +6,14 @@ import re
 import shlex
 
 from kubepy.shell.utilities.inputs import from_argument
-from kubepy.shell.utilities.program import Arguments, Failure, Style, complain, program, usage_error
+from kubepy.shell.utilities.program import (
+    Arguments,
+    ArgumentStyle,
+    Failure,
+    complain,
+    program,
+    usage_error,
+)
 from kubepy.shell.utility import Invocation, Unknown
 
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=", re.ASCII)
@@ -30,7 +37,7 @@ def run_program(call: Invocation, argv: list[str], stdin: bytes) -> int:
     "-i,--ignore-environment",
     "-u,--unset=NAME",
     "-0,--null",
-    style=Style(is_permuted=False, usage_status=125),
+    style=ArgumentStyle(is_permuted=False, usage_status=125),
 )
 def env(call: Invocation, options: Arguments) -> int:
     """Print the environment, or run a program in another."""
@@ -61,7 +68,7 @@ def env(call: Invocation, options: Arguments) -> int:
     return run_program(call, ["sh", "-c", script, "sh", *words], call.stdin)
 
 
-@program("-0,--null", style=Style(usage_status=2))
+@program("-0,--null", style=ArgumentStyle(usage_status=2))
 def printenv(call: Invocation, options: Arguments) -> int:
     """Print variables of the environment."""
     end = "\0" if options.has("0") else "\n"
@@ -87,7 +94,7 @@ def printenv(call: Invocation, options: Arguments) -> int:
     "-n,--max-args=NUM",
     "-r,--no-run-if-empty",
     "-t,--verbose",
-    style=Style(is_permuted=False),
+    style=ArgumentStyle(is_permuted=False),
 )
 def xargs(call: Invocation, options: Arguments) -> int:
     """Run a program with arguments from standard input."""
@@ -171,18 +178,31 @@ def _command_lines(command: list[str], words: list[str], options: Arguments) -> 
     """Return the command lines that are run."""
     if options.has("I"):
         mark = options.get("I")
-        return [[part.replace(mark, word) for part in command] for word in words]
+        return [_replaced(command, mark, word) for word in words]
     if not words:
-        return [] if options.has("r") else [command]
+        if options.has("r"):
+            return []
+        return [command]
     if options.has("L"):
         count = int(options.get("L"))
-        lines = [_quoted_words(line) for line in words]
-        groups = [lines[start : start + count] for start in range(0, len(lines), count)]
-        return [command + [word for line in group for word in line] for group in groups]
-    count = int(options.get("n", str(len(words))))
-    if sum(len(from_argument(word)) + 1 for word in words) > MOST_CHARACTERS:
+        groups = _groups(words, count)
+        return [command + _quoted_words(" ".join(lines)) for lines in groups]
+    characters = sum(len(from_argument(word)) + 1 for word in words)
+    if characters > MOST_CHARACTERS:
         raise Unknown("xargs with more words than a command line takes")
-    return [command + words[start : start + count] for start in range(0, len(words), count)]
+    most = str(len(words))
+    count = int(options.get("n", most))
+    groups = _groups(words, count)
+    return [command + group for group in groups]
+
+
+def _replaced(command: list[str], mark: str, word: str) -> list[str]:
+    return [part.replace(mark, word) for part in command]
+
+
+def _groups(words: list[str], count: int) -> list[list[str]]:
+    starts = range(0, len(words), count)
+    return [words[start : start + count] for start in starts]
 
 
 @program(
@@ -192,7 +212,7 @@ def _command_lines(command: list[str], words: list[str], options: Arguments) -> 
     "-t=SECONDS",
     "--foreground",
     "--preserve-status",
-    style=Style(is_permuted=False, usage_status=125),
+    style=ArgumentStyle(is_permuted=False, usage_status=125),
 )
 def timeout(call: Invocation, options: Arguments) -> int:
     """Run a program that ends by itself; the machine knows of those that take time."""
@@ -207,7 +227,7 @@ def timeout(call: Invocation, options: Arguments) -> int:
     return run_program(call, words[1:], call.stdin)
 
 
-@program(style=Style(is_permuted=False, usage_status=125))
+@program(style=ArgumentStyle(is_permuted=False, usage_status=125))
 def nohup(call: Invocation, options: Arguments) -> int:
     """Run a program; there is no terminal that could hang up."""
     if not options.operands:
@@ -215,7 +235,7 @@ def nohup(call: Invocation, options: Arguments) -> int:
     return run_program(call, options.operands, call.stdin)
 
 
-@program("-n,--adjustment=N", style=Style(is_permuted=False, usage_status=125))
+@program("-n,--adjustment=N", style=ArgumentStyle(is_permuted=False, usage_status=125))
 def nice(call: Invocation, options: Arguments) -> int:
     """Run a program; priorities change nothing in the model."""
     if not options.operands:
@@ -224,7 +244,7 @@ def nice(call: Invocation, options: Arguments) -> int:
     return run_program(call, options.operands, call.stdin)
 
 
-@program("-a", style=Style(is_permuted=False))
+@program("-a", style=ArgumentStyle(is_permuted=False))
 def which(call: Invocation, options: Arguments) -> int:
     """Print the paths of programs that the model knows."""
     from kubepy.shell.utilities import UTILITIES

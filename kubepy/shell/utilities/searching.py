@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 
 from kubepy.shell.files import FileError
 from kubepy.shell.utilities.inputs import (
@@ -22,7 +23,7 @@ from kubepy.shell.utilities.patterns import (
     compile_pattern,
     fixed_pattern,
 )
-from kubepy.shell.utilities.program import Arguments, Failure, Style, complain, program
+from kubepy.shell.utilities.program import Arguments, ArgumentStyle, Failure, complain, program
 from kubepy.shell.utility import Invocation, Unknown
 
 PERL_ONLY = re.compile(r"\\[pPXRKQE]|\(\?[|R&P>]|\[\[:")
@@ -80,7 +81,9 @@ class _PerlPattern:
 
     def search(self, text: str, start: int = 0) -> Match | None:
         match = self._compiled.search(text, start)
-        return Match((match.span(),), text) if match else None
+        if match:
+            return Match((match.span(),), text)
+        return None
 
 
 class _Selection:
@@ -225,8 +228,6 @@ class _Search:
                 yield child_shown, self.call.files.read(child)
 
     def _is_included(self, entry: str) -> bool:
-        from fnmatch import fnmatchcase
-
         included = self.options.all("include")
         excluded = self.options.all("exclude")
         if any(fnmatchcase(entry, glob) for glob in excluded):
@@ -296,7 +297,9 @@ class _Search:
         """Return where the context after a line ends, or the next selected line begins."""
         end = min(number + 1 + self.after, count)
         later = [other for other in numbers if other > number]
-        return min(end, later[0]) if later else end
+        if later:
+            return min(end, later[0])
+        return end
 
     def _offsets(self, lines: list[str]) -> list[int]:
         offsets = [0]
@@ -326,19 +329,19 @@ class _Search:
                 )
 
 
-@program(*OPTIONS, style=Style(usage_status=2, old_count="-C"))
+@program(*OPTIONS, style=ArgumentStyle(usage_status=2, old_count="-C"))
 def grep(call: Invocation, options: Arguments) -> int:
     """Print lines that match patterns."""
     return _Search(call, options, options.last_of("E", "F", "G", "P") or "G").run()
 
 
-@program(*OPTIONS, style=Style(usage_status=2, old_count="-C"))
+@program(*OPTIONS, style=ArgumentStyle(usage_status=2, old_count="-C"))
 def egrep(call: Invocation, options: Arguments) -> int:
     """Search as ``grep -E``."""
     return _Search(call, options, "E").run()
 
 
-@program(*OPTIONS, style=Style(usage_status=2, old_count="-C"))
+@program(*OPTIONS, style=ArgumentStyle(usage_status=2, old_count="-C"))
 def fgrep(call: Invocation, options: Arguments) -> int:
     """Search as ``grep -F``."""
     return _Search(call, options, "F").run()

@@ -118,7 +118,9 @@ class _Editor:
             place = self._execute(command, place) if is_chosen else self._passed(command, place)
 
     def _passed(self, command: SedCommand, place: int) -> int:
-        return command.number if command.name == "{" else place + 1
+        if command.name == "{":
+            return command.number
+        return place + 1
 
     def _selects(self, command: SedCommand) -> bool:
         if not command.addresses:
@@ -149,8 +151,12 @@ class _Editor:
             return self.number + second.number
         if second.kind == "multiple":
             step = second.number
-            return -(-self.number // step) * step if step else self.number
-        return -1 if not (second.kind == "last" and self._is_last()) else self.number
+            if step:
+                return -(-self.number // step) * step
+            return self.number
+        if not (second.kind == "last" and self._is_last()):
+            return -1
+        return self.number
 
     def _goes_on(self, command: SedCommand, second: SedAddress) -> bool:
         if command.active_until > 0:
@@ -192,7 +198,9 @@ class _Editor:
         if name in ("t", "T"):
             jumps = self.is_replaced == (name == "t")
             self.is_replaced = False
-            return command.number if jumps else place + 1
+            if jumps:
+                return command.number
+            return place + 1
         if name == "D" and "\n" in self.space:
             self._flush()
             self.space = self.space.partition("\n")[2]

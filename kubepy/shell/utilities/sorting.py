@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from kubepy.shell.files import FileError
 from kubepy.shell.utilities.inputs import Inputs, absolute, lines_of, read_file, whole_number
-from kubepy.shell.utilities.program import Arguments, Failure, Style, complain, program
+from kubepy.shell.utilities.program import Arguments, ArgumentStyle, Failure, complain, program
 from kubepy.shell.utility import Invocation, Unknown
 
 NUMBER = re.compile(rb"[ \t]*(-?)(\d*)(?:\.(\d*))?")
@@ -37,7 +37,9 @@ class SortKey(NamedTuple):
         """Return the part of a line."""
         start = self._start(line, separator)
         end = self._end(line, separator)
-        return line[start:end] if end > start else b""
+        if end > start:
+            return line[start:end]
+        return b""
 
     def _start(self, line: bytes, separator: bytes) -> int:
         start = _field_start(line, self.first_field, separator)
@@ -80,7 +82,9 @@ def _field_end(line: bytes, field: int, separator: bytes) -> int:
     if not separator:
         return _end_of_word(line, start)
     end = line.find(separator, start)
-    return len(line) if end < 0 else end
+    if end < 0:
+        return len(line)
+    return end
 
 
 def _end_of_word(line: bytes, start: int) -> int:
@@ -97,12 +101,16 @@ def _number(part: bytes) -> float | int:
     sign, whole, fraction = match.groups()
     digits = int(whole or 0)
     value = digits + float(b"0." + fraction) if fraction else digits
-    return -value if sign else value
+    if sign:
+        return -value
+    return value
 
 
 def _general_number(part: bytes) -> tuple[int, float]:
     match = GENERAL_NUMBER.match(part)
-    return (1, float(match[0])) if match else (0, 0.0)
+    if match:
+        return (1, float(match[0]))
+    return (0, 0.0)
 
 
 def _human_number(part: bytes) -> tuple[int, float]:
@@ -112,12 +120,16 @@ def _human_number(part: bytes) -> tuple[int, float]:
     magnitude = SUFFIXES.find(suffix) + 1 if suffix else 0
     if value == 0:
         return 0, 0
-    return (-magnitude - 1, value) if value < 0 else (magnitude + 1, value)
+    if value < 0:
+        return (-magnitude - 1, value)
+    return (magnitude + 1, value)
 
 
 def _month(part: bytes) -> int:
     name = part.strip()[:3].upper().decode("latin-1")
-    return MONTHS.index(name) + 1 if name in MONTHS else 0
+    if name in MONTHS:
+        return MONTHS.index(name) + 1
+    return 0
 
 
 def _version_order(left: bytes, right: bytes) -> int:
@@ -129,7 +141,9 @@ def _version_order(left: bytes, right: bytes) -> int:
             if difference:
                 return difference
         elif mine != other:
-            return 1 if _version_text(mine) > _version_text(other) else -1
+            if _version_text(mine) > _version_text(other):
+                return 1
+            return -1
     return len(left_parts) - len(right_parts)
 
 
@@ -150,7 +164,9 @@ def _version_text(part: bytes) -> list[int]:
 def _folded(part: bytes, orders: str) -> bytes:
     if "d" in orders:
         part = bytes(byte for byte in part if chr(byte).isalnum() or byte in b" \t")
-    return part.upper() if "f" in orders else part
+    if "f" in orders:
+        return part.upper()
+    return part
 
 
 VALUES: dict[str, Callable[[bytes], Any]] = {
@@ -180,7 +196,9 @@ class Ordering:
         if difference or not self.has_last_resort:
             return difference
         whole = (left > right) - (left < right)
-        return -whole if self.is_reversed else whole
+        if self.is_reversed:
+            return -whole
+        return whole
 
     def compare_keys(self, left: bytes, right: bytes) -> int:
         """Compare by the keys alone."""
@@ -189,7 +207,9 @@ class Ordering:
             other = self._value(key, right)
             if mine != other:
                 is_after: bool = mine > other
-                return 1 if is_after != ("r" in key.orders) else -1
+                if is_after != ("r" in key.orders):
+                    return 1
+                return -1
         return 0
 
     def _value(self, key: SortKey, line: bytes) -> Any:
@@ -254,7 +274,7 @@ def _parse_key(text: str, inherited: str) -> SortKey:
     "-t,--field-separator=SEP",
     "-u,--unique",
     "-z,--zero-terminated",
-    style=Style(usage_status=2),
+    style=ArgumentStyle(usage_status=2),
 )
 def sort(call: Invocation, options: Arguments) -> int:
     """Sort lines."""
@@ -351,7 +371,9 @@ def _uniq_key(options: Arguments) -> Callable[[bytes], bytes]:
         for _ in range(fields):
             start = _end_of_word(line, start)
         part = line[start + skipped :][:compared]
-        return part.upper() if ignores_case else part
+        if ignores_case:
+            return part.upper()
+        return part
 
     return key
 

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from kubepy.shell.files import MISSING, Tree
 from kubepy.shell.surroundings import NetworkError
 from kubepy.shell.utilities.inputs import absolute
-from kubepy.shell.utilities.program import Arguments, Failure, Style, complain, program, usage_error
+from kubepy.shell.utilities.listing import human_size
+from kubepy.shell.utilities.program import (
+    Arguments,
+    ArgumentStyle,
+    Failure,
+    complain,
+    program,
+    usage_error,
+)
 from kubepy.shell.utility import Invocation, Unknown
 
 KERNEL = "0"  # as the nodes of a cluster say
@@ -12,6 +21,11 @@ MACHINE = "x86_64"
 PROCESSORS = 4
 MEMORY = 8 * 1024**2  # kibibytes
 DISK = 100 * 1024**2  # kibibytes
+DISK_TITLES = {
+    "h": ("Size", "Avail"),
+    "k": ("1K-blocks", "Available"),
+    "m": ("1M-blocks", "Available"),
+}
 
 
 @program(
@@ -167,7 +181,9 @@ def free(call: Invocation, options: Arguments) -> int:
 
 def _memory(kibibytes: int, unit: str) -> str:
     if unit == "h":
-        return f"{kibibytes / 1024**2:.1f}Gi" if kibibytes >= 1024**2 else f"{kibibytes}Ki"
+        if kibibytes >= 1024**2:
+            return f"{kibibytes / 1024**2:.1f}Gi"
+        return f"{kibibytes}Ki"
     divisors = {"k": 1, "m": 1024, "g": 1024**2}
     return str(kibibytes * 1024 if unit == "b" else kibibytes // divisors[unit])
 
@@ -175,33 +191,52 @@ def _memory(kibibytes: int, unit: str) -> str:
 @program("-a,--all", "-h,--human-readable", "-k", "-m", "-P,--portability")
 def df(call: Invocation, options: Arguments) -> int:
     """Print the file systems of a container with what is in them."""
-    mounts = [("/", call.files.root)] + [(mount.path, mount.tree) for mount in call.files.mounts]
+    trees = {"/": call.files.root}
+    for mount in call.files.mounts:
+        trees[mount.path] = mount.tree
+    places = list(trees)
     status = 0
     if options.operands:
-        chosen = []
-        for name in options.operands:
-            path = absolute(call, name)
-            if not call.files.exists(path):
-                complain(call, f"{name}: No such file or directory")
-                status = 1
-                continue
-            chosen.append(_mount_of(call.files.real_path(path), [place for place, _ in mounts]))
-        mounts = [mount for place in chosen for mount in mounts if mount[0] == place]
-        if not mounts:
-            return status
-    unit = options.last_of("h", "k", "m")
-    titles = {"h": ("Size", "Avail"), "m": ("1M-blocks", "Available")}
-    size_title, free_title = titles.get(unit, ("1K-blocks", "Available"))
+        places, status = _places_of(call, options.operands, places)
+    if not places:
+        return status
+    unit = options.last_of("h", "k", "m") or "k"
+    size_title, free_title = DISK_TITLES[unit]
     rows = [["Filesystem", size_title, "Used", free_title, "Use%", "Mounted on"]]
-    for path, tree in mounts:
-        total = tree.limit // 1024 if tree.limit else DISK
-        used = -(-tree.size // 1024)
-        device = "overlay" if path == "/" else "/dev/vda1"
-        percent = f"{-(-used * 100 // total)}%"
-        sizes = [_disk(number, unit) for number in (total, used, total - used)]
-        rows.append([device, *sizes, percent, path])
+    rows += [_disk_row(place, trees[place], unit) for place in places]
     _print_table(call, rows)
     return status
+
+
+def _places_of(call: Invocation, names: list[str], places: list[str]) -> tuple[list[str], int]:
+    """Return where the file systems of files are mounted, and the exit status."""
+    chosen: list[str] = []
+    status = 0
+    for name in names:
+        path = absolute(call, name)
+        if call.files.exists(path):
+            real = call.files.real_path(path)
+            chosen.append(_mount_of(real, places))
+        else:
+            complain(call, f"{name}: {MISSING}")
+            status = 1
+    return chosen, status
+
+
+def _disk_row(place: str, tree: Tree, unit: str) -> list[str]:
+    total = DISK
+    if tree.limit:
+        total = tree.limit // 1024
+    used = -(-tree.size // 1024)
+    share = -(-used * 100 // total)
+    return [
+        "overlay" if place == "/" else "/dev/vda1",
+        _disk(total, unit),
+        _disk(used, unit),
+        _disk(total - used, unit),
+        f"{share}%",
+        place,
+    ]
 
 
 def _mount_of(path: str, places: list[str]) -> str:
@@ -210,18 +245,26 @@ def _mount_of(path: str, places: list[str]) -> str:
 
 
 def _disk(kibibytes: int, unit: str) -> str:
-    from kubepy.shell.utilities.listing import human_size
-
     if unit == "h":
-        return human_size(kibibytes * 1024) if kibibytes else "0"
-    return str(-(-kibibytes // 1024)) if unit == "m" else str(kibibytes)
+        if kibibytes:
+            return human_size(kibibytes * 1024)
+        return "0"
+    if unit == "m":
+        return str(-(-kibibytes // 1024))
+    return str(kibibytes)
 
 
 def _print_table(call: Invocation, rows: list[list[str]]) -> None:
-    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    columns = list(zip(*rows, strict=True))
+    widths = [max(len(cell) for cell in column) for column in columns]
+    name_width = max(widths[0], 14)
     for row in rows:
-        cells = [cell.rjust(width) for cell, width in zip(row[1:5], widths[1:], strict=True)]
-        call.out(" ".join([row[0].ljust(max(widths[0], 14)), *cells, row[5]]) + "\n")
+        device, *numbers, place = row
+        cells = [device.ljust(name_width)]
+        for number, width in zip(numbers, widths[1:], strict=False):
+            cells.append(number.rjust(width))
+        line = " ".join([*cells, place])
+        call.out(f"{line}\n")
 
 
 @program("-t=TYPE", "-l")
@@ -247,7 +290,7 @@ def sync(call: Invocation, options: Arguments) -> int:
     return 0
 
 
-@program("a", "ax", "aux", "-e", "-A", "-ef", "-w", style=Style(is_raw=True))
+@program("a", "ax", "aux", "-e", "-A", "-ef", "-w", style=ArgumentStyle(is_raw=True))
 def ps(call: Invocation, options: Arguments) -> int:
     """List the processes: as busybox does, or as procps does for ``aux`` and ``-ef``."""
     call.reads_clock()
@@ -272,7 +315,9 @@ def ps(call: Invocation, options: Arguments) -> int:
 
 
 def _user(number: int) -> str:
-    return "root" if number == 0 else str(number)
+    if number == 0:
+        return "root"
+    return str(number)
 
 
 def _start(call: Invocation) -> str:

@@ -30,6 +30,7 @@ LENGTHS = {
     "week": 604800,
     "fortnight": 1209600,
 }
+DAYS = {"now": 0, "today": 0, "tomorrow": 1, "yesterday": -1}
 COUNTS = {"": 1, "a": 1, "an": 1, "next": 1, "last": -1}
 DIRECTIVE = re.compile(r"%([-_0^#]?)(\d*)([a-zA-Z%]|:z|::z)")
 
@@ -72,15 +73,20 @@ def _absolute(match: re.Match[str], text: str) -> datetime:
 
 def _moved(time: datetime, text: str, now: datetime) -> tuple[datetime, str]:
     """Apply the first relative part of a text; return the rest of it."""
-    words = {"now": timedelta(), "today": timedelta(), "tomorrow": timedelta(days=1)}
-    words["yesterday"] = timedelta(days=-1)
-    for word, length in words.items():
+    for word, days in DAYS.items():
         if text.startswith(word):
-            return time + length, text[len(word) :].strip()
+            rest = text[len(word) :]
+            return time + timedelta(days=days), rest.strip()
     if match := TIME_OF_DAY.match(text):
         hour, minute, second = (int(part or 0) for part in match.groups())
-        moment = time.replace(hour=hour, minute=minute, second=second, microsecond=0)
-        return moment, text[match.end() :].strip()
+        moment = time.replace(
+            hour=hour,
+            minute=minute,
+            second=second,
+            microsecond=0,
+        )
+        rest = text[match.end() :]
+        return moment, rest.strip()
     match = RELATIVE.match(text)
     if match is None:
         raise Unknown(f"date -d {text}")
@@ -88,7 +94,9 @@ def _moved(time: datetime, text: str, now: datetime) -> tuple[datetime, str]:
     number = COUNTS[count] if count in COUNTS else int(count)
     if (sign == "-") != bool(ago):
         number = -number
-    return time + timedelta(seconds=number * LENGTHS[unit]), text[match.end() :].strip()
+    seconds = number * LENGTHS[unit]
+    rest = text[match.end() :]
+    return time + timedelta(seconds=seconds), rest.strip()
 
 
 def format_time(time: datetime, pattern: str) -> str:

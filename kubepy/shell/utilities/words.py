@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 
 from kubepy.shell.utilities.inputs import from_argument, to_bytes
 from kubepy.shell.utilities.patterns import BadPattern, compile_pattern
-from kubepy.shell.utilities.program import Arguments, Failure, Style, program, usage_error
+from kubepy.shell.utilities.program import Arguments, ArgumentStyle, Failure, program, usage_error
 from kubepy.shell.utility import Invocation, Unknown
 
 FORMAT = re.compile(r"(?:[^%]|%%)*%[-+ 0#']*\d*(?:\.\d+)?[efgaEFGA](?:[^%]|%%)*")
@@ -20,7 +20,7 @@ def _usage(call: Invocation, message: str, status: int = 1) -> Failure:
     return usage_error(call.name, message, status)
 
 
-@program("-a,--multiple", "-s,--suffix=SUFFIX", "-z,--zero", style=Style(is_permuted=False))
+@program("-a,--multiple", "-s,--suffix=SUFFIX", "-z,--zero", style=ArgumentStyle(is_permuted=False))
 def basename(call: Invocation, options: Arguments) -> int:
     """Print names without their directories."""
     operands = options.operands
@@ -79,7 +79,7 @@ def _with_numbers(arguments: list[str]) -> list[str]:
     "-s,--separator=STRING",
     "-w,--equal-width",
     "-f,--format=FORMAT",
-    style=Style(rewrite=_with_numbers),
+    style=ArgumentStyle(rewrite=_with_numbers),
 )
 def seq(call: Invocation, options: Arguments) -> int:
     """Print numbers."""
@@ -159,7 +159,9 @@ class _Expression:
         self.position = 0
 
     def peek(self) -> str | None:
-        return self.tokens[self.position] if self.position < len(self.tokens) else None
+        if self.position < len(self.tokens):
+            return self.tokens[self.position]
+        return None
 
     def take(self) -> str:
         token = self.peek()
@@ -293,8 +295,12 @@ def _match(text: str, source: str) -> str:
     if match and match.start > 0:
         match = None
     if pattern.groups:
-        return to_bytes(match.group(1)).decode("utf-8", "surrogateescape") if match else ""
-    return str(match.end) if match else "0"
+        if match:
+            return to_bytes(match.group(1)).decode("utf-8", "surrogateescape")
+        return ""
+    if match:
+        return str(match.end)
+    return "0"
 
 
 def _substring(text: str, start: str, length: str) -> str:
@@ -306,7 +312,7 @@ def _substring(text: str, start: str, length: str) -> str:
     return text[first - 1 : first - 1 + count]
 
 
-@program(style=Style(is_raw=True))
+@program(style=ArgumentStyle(is_raw=True))
 def expr(call: Invocation, options: Arguments) -> int:
     """Evaluate an expression; no argument is an option."""
     if options.operands in (["--help"], ["--version"]):

@@ -39,6 +39,13 @@ def some_text(chance: random.Random) -> str:
     return f"{text}\n" if text and chance.random() < 0.85 else text
 
 
+def near_text(text: bytes | str) -> str:
+    """Return a text with another first line, and one line more in the middle."""
+    lines = str(text).splitlines()
+    middle = len(lines) // 2
+    return "\n".join(["first", *lines[1:middle], "in the middle", *lines[middle:]]) + "\n"
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_text_program_prints_what_real_one_prints(command: str, tmp_path: Path) -> None:
     """Run one command over random texts, with messages compared, too."""
@@ -46,7 +53,7 @@ def test_text_program_prints_what_real_one_prints(command: str, tmp_path: Path) 
     for attempt in range(TRIES):
         chance = random.Random(f"{command} {attempt}")
         files: dict[str, bytes | str] = {name: some_text(chance) for name in "abc"}
-        files |= {"bin": bytes(range(256)), "d/e": "foo\nbar\n"}
+        files |= {"bin": bytes(range(256)), "d/e": "foo\nbar\n", "near": near_text(files["a"])}
         stdin = some_text(chance).encode()
         folder = tmp_path / str(attempt)
         folder.mkdir()

@@ -157,13 +157,13 @@ class Writer:
         if self.random.random() < 0.5:
             return f"for {counter} in 1 2 3; do\n{leave}{self.command(depth)}\ndone"
         step = f"{counter}=$(({counter} + 1))"
-        return f"{counter}=0\nwhile [ ${counter} -lt 3 ]; do {step}\n{leave}{self.command(depth)}\ndone"
+        return f"{counter}=0\nwhile [ ${counter} -lt 3 ]; do {step}\n{leave}{self.command(depth)}\ndone"  # noqa: E501
 
     def case(self, depth: int) -> str:
         """Return a ``case``."""
         pattern = self.random.choice(PATTERNS)
         body = self.command(depth)
-        return f"case {self.word()} in\n x|y) echo x;;\n {pattern}) {body}\n;;\n *) echo other;;\nesac".replace(
+        return f"case {self.word()} in\n x|y) echo x;;\n {pattern}) {body}\n;;\n *) echo other;;\nesac".replace(  # noqa: E501
             'case "$@" in', "case $* in"
         )
 
@@ -180,7 +180,7 @@ class Writer:
     def function(self, depth: int) -> str:
         """Return a function and its call."""
         status = self.random.randint(0, 3)
-        return f"f{depth}() {{ {self.command(depth)}\nreturn {status}\n}}\nf{depth} {self.words()}; echo $?"
+        return f"f{depth}() {{ {self.command(depth)}\nreturn {status}\n}}\nf{depth} {self.words()}; echo $?"  # noqa: E501
 
     def list(self, depth: int) -> str:
         """Return two commands."""
@@ -195,7 +195,7 @@ class Writer:
         """Return a here-document."""
         limit = self.random.choice(("E", "'E'", "-E"))
         name = self.name()
-        return f'while read -r {name}; do echo "line ${name}"; done <<{limit}\nv=${name} $((1 + 2))\nlast\nE'
+        return f'while read -r {name}; do echo "line ${name}"; done <<{limit}\nv=${name} $((1 + 2))\nlast\nE'  # noqa: E501
 
     def substituted(self, depth: int) -> str:
         """Return a variable that holds what a command prints."""

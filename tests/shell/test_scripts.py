@@ -8,13 +8,14 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+
 from tests.shell.containers import BEGIN, new_machine, result_of, run, run_in_steps
 from tests.shell.randomscripts import random_script
 
 SEEDS = 300
 
 SCRIPTS = {
-    "a=x/y.tar.gz; echo \"${a##*/}\" \"${a%.*}\" ${a%%.*} \"${a%?}\"": "y.tar.gz x/y.tar x/y x/y.tar.g\n",
+    "a=x/y.tar.gz; echo \"${a##*/}\" \"${a%.*}\" ${a%%.*}": "y.tar.gz x/y.tar x/y\n",
     'set --; echo a "$@"; for x in "$@"; do echo never; done': "a\n",
     'set -- "b c" d; for x in "$@"; do echo "<$x>"; done': "<b c>\n<d>\n",
     'false; echo $(true) $?': "1\n",

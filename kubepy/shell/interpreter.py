@@ -319,7 +319,6 @@ class Interpreter:
         subject = expansion.text(node.words[0])
         frame[STEP] = 2
         frame[DATA] = None
-        self.process.status = 0
         is_matched = False
         bodies: list[int] = []
         for item in node.items:
@@ -329,6 +328,10 @@ class Interpreter:
                 is_matched = item.falls_through
                 if not is_matched:
                     break
+        if not bodies:
+            self.process.status = 0
+        elif outputs:
+            self.process.status = self.status_before
         for body in reversed(bodies):
             self.push_node(frame[SCRIPT], body)
 

@@ -40,7 +40,7 @@ from kubepy.apiserver.request import (
     WriteOptions,
 )
 from kubepy.apiserver.server import ADMINISTRATOR, RequestScope, Server, drop
-from kubepy.apiserver.settings import IMPLIED, ClusterSettings
+from kubepy.apiserver.settings import IMPLIED, MODELLED, ClusterSettings
 from kubepy.apiserver.transaction import (
     BatchMemory,
     RequestTransaction,
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
 with lazy_imports():
     from kubepy.api import errors, watch
-    from kubepy.apiserver import answers, attempts, authorization, implied, tokens
+    from kubepy.apiserver import answers, attempts, authorization, implied, nodeleases, tokens
     from kubepy.apiserver.admission import matching
     from kubepy.apiserver.managedfields import tracking
     from kubepy.apiserver.requests import (
@@ -102,6 +102,7 @@ WEBHOOK_CONFIGURATIONS = tuple(
 )
 PODS = GroupVersionResource.parse("pods")
 BINDINGS, COMPONENT_STATUSES = "bindings", "componentstatuses"
+LEASES = "leases.coordination.k8s.io"
 REVIEW_GROUPS = ("authentication.k8s.io", "authorization.k8s.io")
 MAX_CONFLICTS = 100  # of one request with others who write the same objects
 SELECTED_TOGETHER = 20  # objects of a stream
@@ -438,6 +439,7 @@ class Client:
             or wanted.custom
             or wanted.computed_from
             or wanted.key in (*IMPLIED, COMPONENT_STATUSES)
+            or self._computes_leases(wanted.key)
         ):
             return iter(self._list(request).items)
 
@@ -555,6 +557,8 @@ class Client:
         obj = self._read(request, key)
         if obj is None and key.resource in IMPLIED:
             obj = self._implied_objects().get(key, self._stored)
+        if self._computes_leases(key.resource):
+            obj = self._node_lease(key, obj)
         if obj is None:
             raise errors.not_found(resource.key, request.name)
         [obj] = self._shown(resource, request, [obj])
@@ -587,6 +591,8 @@ class Client:
             implied_objects = self._implied_objects()
             missing = implied_objects.missing(resource.key, namespace, objects, self._stored)
             objects = with_implied(objects, missing)
+        if self._computes_leases(resource.key):
+            objects = self._with_node_leases(objects, namespace)
         self._warn_of(snapshot.problems, request)
         return ObjectList(self._chosen(resource, request, objects), str(revision), problems)
 
@@ -627,6 +633,36 @@ class Client:
     def _implied_objects(self) -> implied.ImpliedObjects:
         """Return the implied objects of the cluster."""
         return implied.ImpliedObjects(self._server.settings, self._store, self.clock)
+
+    def _computes_leases(self, resource: str) -> bool:
+        """Return whether the leases of nodes are computed when they are read."""
+        return resource == LEASES and self._server.settings.kubelet.containers == MODELLED
+
+    def _node_lease(self, key: Key, stored: Object | None) -> Object | None:
+        """Return the Lease of a node as its kubelet has last renewed it, any other as it is
+        stored."""
+        if key.namespace != nodeleases.LEASE_NAMESPACE:
+            return stored
+        node = self._find(Key("nodes", "", key.name))
+        if node is None:
+            return stored
+        return nodeleases.node_lease(stored, node, self.clock.now())
+
+    def _with_node_leases(self, leases: Objects, namespace: str | None) -> Objects:
+        """Return leases of a namespace, or (None) of all, with those that kubelets have renewed."""
+        if namespace not in (None, nodeleases.LEASE_NAMESPACE):
+            return leases
+        of_nodes: Objects = []
+        others: Objects = []
+        for lease in leases:
+            is_own = lease["metadata"]["namespace"] == nodeleases.LEASE_NAMESPACE
+            (of_nodes if is_own else others).append(lease)
+        now = self.clock.now()
+        computed = nodeleases.with_node_leases(of_nodes, self._stored("nodes"), now)
+        return sorted(
+            [*others, *computed],
+            key=lambda lease: (lease["metadata"]["namespace"], lease["metadata"]["name"]),
+        )
 
     def _metrics_of(self, resource: Resource, subjects: Objects) -> Objects:
         """Return the metrics of pods or nodes that have any."""
@@ -961,7 +997,7 @@ class Client:
 
     def list_stored(self, resource: str, namespace: str | None = None) -> Objects:
         """Return the objects of a resource that have files: what controllers watch."""
-        if resource in IMPLIED:
+        if resource in IMPLIED or resource == LEASES:
             return self._stored(resource, namespace)
         return self.list(resource, namespace=namespace).items
 

@@ -31,7 +31,15 @@ from kubepy.apiserver.request import DeleteOptions
 from kubepy.apiserver.settings import MODELLED
 from kubepy.kubelet.admission import Rejection, is_scheduled, rejection
 from kubepy.kubelet.lifetimes import Moments, Rules
-from kubepy.kubelet.nodes import PodAddresses, internal_ip, is_registration_due, register
+from kubepy.kubelet.nodes import (
+    NodeAddresses,
+    PodAddresses,
+    internal_ip,
+    is_registration_due,
+    is_report_due,
+    register,
+    report,
+)
 from kubepy.kubelet.obstacles import NO_OBSTACLES, are_reported, events_of, reported_obstacles
 from kubepy.kubelet.outcomes import KILLED, RUNNING, PodOutcome, StartObstacles, TerminationBackoff
 from kubepy.kubelet.restarts import deletion_time
@@ -94,6 +102,7 @@ class Kubelet:
         self._clock = context.clock
         self._recorder = Recorder(context.client, self.name)
         self._addresses = PodAddresses(context.informers)
+        self._node_addresses = NodeAddresses(self._nodes)
         self._backoff = TerminationBackoff()
         self._moments = Moments()
         self._started = OwnWrites(
@@ -192,10 +201,11 @@ class Kubelet:
         node = cast("Node | None", event.new)
         if node is None:
             return
+        self._node_addresses.observe(node)
         until = down_until(node)
         if until is not None:
             self.queue.add_at(event.key, until)
-        elif is_registration_due(node):
+        elif self._is_report_due(node):
             self.queue.add(event.key)
 
         before = annotations_of(event.old) if event.old is not None else {}
@@ -426,9 +436,23 @@ class Kubelet:
         until = down_until(node)
         if until is not None:
             self._come_back(key, node, until)
-        elif is_registration_due(node):
-            registered = register(node, self._clock.now())
-            self._node_client(node).update_status(node, registered["status"])
+        elif self._is_report_due(node):
+            self._report_node(node)
+
+    def _is_report_due(self, node: Node) -> bool:
+        """Tell whether the status of a node lacks what its kubelet would report."""
+        if self._modelled is not None:
+            return is_report_due(node)
+        return is_registration_due(node)
+
+    def _report_node(self, node: Node) -> Node:
+        """Write what a kubelet reports on its node."""
+        now = self._clock.now()
+        if self._modelled is not None:
+            reported = report(node, now, self._node_addresses.next)
+        else:
+            reported = register(node, now)
+        return self._node_client(node).update_status(node, reported["status"])
 
     def _come_back(self, key: Key, node: Node, until: datetime) -> None:
         """Let a kubelet that was down report again on its pods, which count as not ready since, and
@@ -446,8 +470,8 @@ class Kubelet:
             ):
                 self._take(UpdateReadiness(), pod, node)
 
-        if is_registration_due(node):
-            node = self._node_client(node).update_status(node, register(node, now)["status"])
+        if self._is_report_due(node):
+            node = self._report_node(node)
         metadata = node["metadata"]
         kept = {name: value for name, value in annotations_of(node).items() if name != DOWN_UNTIL}
         self._node_client(node).update({**node, "metadata": {**metadata, "annotations": kept}})

@@ -3,7 +3,8 @@ renews every ten seconds.
 
 kube-controller-manager takes a node whose Lease is not renewed for one whose kubelet is gone. The
 controllers of this package go by the node alone, so leases are kept up only while a server runs,
-where others may watch them. Upstream: ``pkg/kubelet/kubelet.go``,
+where others may watch them; who reads them without a server sees what
+:mod:`kubepy.apiserver.nodeleases` computes. Upstream: ``pkg/kubelet/kubelet.go``,
 ``component-helpers/apimachinery/lease``.
 """
 
@@ -14,18 +15,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kubepy.api import errors
-from kubepy.api.clock import format_micro_time
-from kubepy.api.meta import Object, name_of, uid_of
+from kubepy.api.meta import Object, name_of
 from kubepy.api.objects.nodes import is_down
+from kubepy.apiserver.nodeleases import LEASE_NAMESPACE, LEASES, holder_of, new_lease
 from kubepy.kubelet.users import kubelet_of
 
 if TYPE_CHECKING:
     from kubepy.apiserver.client import Client
-
-LEASES = "leases.coordination.k8s.io"
-LEASE_NAMESPACE = "kube-node-lease"
-LEASE_SECONDS = 40  # ``nodeLeaseDurationSeconds``
-RENEW_SECONDS = 10.0  # a quarter of it: ``nodeLeaseRenewIntervalFraction``
 
 
 def renew_leases(client: Client, now: datetime) -> None:
@@ -39,7 +35,7 @@ def renew_leases(client: Client, now: datetime) -> None:
     with client.joined():
         for node in client.list("nodes").items:
             lease = leases.get(name_of(node))
-            is_others = lease is not None and _holder(lease) != name_of(node)
+            is_others = lease is not None and holder_of(lease) != name_of(node)
             if is_others or is_down(node, client.clock.now()):
                 continue
             kubelet = client.as_user(kubelet_of(name_of(node)))
@@ -49,29 +45,6 @@ def renew_leases(client: Client, now: datetime) -> None:
                     kubelet.create(LEASES, new_lease(node, now), namespace=LEASE_NAMESPACE)
                 else:
                     kubelet.update(LEASES, renewed(lease, node, now), namespace=LEASE_NAMESPACE)
-
-
-def _holder(lease: Object) -> str:
-    return str((lease.get("spec") or {}).get("holderIdentity", ""))
-
-
-def new_lease(node: Object, now: datetime) -> Object:
-    """Return the Lease that a kubelet creates. The garbage collector deletes it with its node."""
-    owner = {"apiVersion": "v1", "kind": "Node", "name": name_of(node), "uid": uid_of(node)}
-    return {
-        "apiVersion": "coordination.k8s.io/v1",
-        "kind": "Lease",
-        "metadata": {
-            "name": name_of(node),
-            "namespace": LEASE_NAMESPACE,
-            "ownerReferences": [owner],
-        },
-        "spec": {
-            "holderIdentity": name_of(node),
-            "leaseDurationSeconds": LEASE_SECONDS,
-            "renewTime": format_micro_time(now),
-        },
-    }
 
 
 def renewed(lease: Object, node: Object, now: datetime) -> Object:

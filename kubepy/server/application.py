@@ -12,10 +12,11 @@ from typing import NamedTuple, TypeVar
 from kubepy.api import errors
 from kubepy.api.clock import Clock
 from kubepy.apiserver.cluster import LocalCluster
+from kubepy.apiserver.nodeleases import RENEW_SECONDS
 from kubepy.apiserver.server import ADMINISTRATOR
 from kubepy.apiserver.tokens import SigningKey
 from kubepy.controlplane.open import open_shared
-from kubepy.kubelet.heartbeats import RENEW_SECONDS, renew_leases
+from kubepy.kubelet.heartbeats import renew_leases
 from kubepy.server.backend import Backend
 from kubepy.server.controllers import ALL, ONLY_KUBELETS, WAITING, WRITTEN, ControllerProcess
 from kubepy.server.watchcache import WatchCache

@@ -72,6 +72,7 @@ from kubepy.runtime.ownwrites import OwnWrites
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 with lazy_imports():
+    from kubepy.kubelet import reporting
     from kubepy.kubelet.modelled import agent as modelled_agent
     from kubepy.kubelet.modelled import statuses as modelled_statuses
 
@@ -412,6 +413,8 @@ class Kubelet:
         has_address = not look.record.mounts_fail or pod["spec"].get("hostNetwork")
         address = (pod.get("status") or {}).get("podIP", "") if has_address else ""
         status = modelled_statuses.reported_status(pod, look.record, host_ip, address, now)
+        mounts_fail = bool(look.record.mounts_fail)
+        status = reporting.with_runtime_fields(pod, status, now, mounts_fail=mounts_fail)
         pods = ResourceClient(self._client_of(node), PODS)
         with suppress(NotFound):
             stored = pods.update_status(pod, status)
@@ -534,15 +537,14 @@ class Kubelet:
             case UpdateReadiness():
                 pods.update_status(pod, self._status(pod, node, RUNNING, now))
             case Acknowledge():
-                pods.update_status(pod, acknowledged_status(pod, now))
+                pods.update_status(pod, self._reported(pod, acknowledged_status(pod, now), now))
             case Expire():
                 self._recorder.event(
                     pod, "Normal", DEADLINE_REASON, DEADLINE_MESSAGE, host=name_of(node)
                 )
                 host_ip = internal_ip(node)
-                pods.update_status(
-                    pod, expired_status(pod, host_ip, self._pod_ip(pod, host_ip), now)
-                )
+                expired = expired_status(pod, host_ip, self._pod_ip(pod, host_ip), now)
+                pods.update_status(pod, self._reported(pod, expired, now))
             case Rejection(reason, message):
                 self._recorder.event(pod, "Warning", reason, message, host=name_of(node))
                 pods.update_status(pod, rejected_status(pod, reason, message, now))
@@ -560,7 +562,16 @@ class Kubelet:
         host_ip = internal_ip(node)
         has_address = not obstacles.mounts or pod["spec"].get("hostNetwork")
         pod_ip = self._pod_ip(pod, host_ip) if has_address else ""
-        return pod_status(pod, outcome, host_ip, pod_ip, now, obstacles)
+        status = pod_status(pod, outcome, host_ip, pod_ip, now, obstacles)
+        return self._reported(pod, status, now, mounts_fail=bool(obstacles.mounts))
+
+    def _reported(
+        self, pod: Pod, status: PodStatus, now: datetime, *, mounts_fail: bool = False
+    ) -> PodStatus:
+        """Return a status with what a container runtime tells, where containers are modelled."""
+        if self._modelled is None:
+            return status
+        return reporting.with_runtime_fields(pod, status, now, mounts_fail=mounts_fail)
 
     def _pod_ip(self, pod: Pod, host_ip: str) -> str:
         """Return the address that the pod has, or assign one."""

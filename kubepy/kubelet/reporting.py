@@ -1,0 +1,204 @@
+"""What a kubelet reports about containers that a runtime has made, beside their states: identities,
+images, resources, mounts, and that their pod's sandbox is there.
+
+Everything is a function of the pod and the state of its containers. It is added to statuses that
+are made without it (``kubepy.kubelet.statuses``, ``kubepy.kubelet.modelled.statuses``) where
+containers are modelled. Upstream: ``convertToAPIContainerStatuses`` in
+``pkg/kubelet/kubelet_pods.go``, ``pkg/kubelet/status/generate.go``; containerd for what it answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
+
+from kubepy.api.clock import format_time
+from kubepy.api.meta import uid_of
+from kubepy.api.objects.images import image_repository, normalized_image
+from kubepy.api.objects.pods import TERMINAL_PHASES, get_condition
+from kubepy.lazy import blake2b
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import (
+        Container,
+        ContainerState,
+        ContainerStatus,
+        Pod,
+        PodCondition,
+        PodStatus,
+        ResourceRequirements,
+        VolumeMountStatus,
+    )
+
+READY_TO_START = "PodReadyToStartContainers"
+RESIZE_PENDING = "PodResizePending"
+RESIZE_IN_PROGRESS = "PodResizeInProgress"
+RESIZES = (RESIZE_PENDING, RESIZE_IN_PROGRESS)
+FIRST_CONDITIONS = (*RESIZES, READY_TO_START)
+STATUS_FIELDS = (
+    ("initContainers", "initContainerStatuses"),
+    ("containers", "containerStatuses"),
+    ("ephemeralContainers", "ephemeralContainerStatuses"),
+)
+NEVER: Any = None  # a time of the API that is null
+
+
+def container_id(pod_uid: str, container: str, run: int) -> str:
+    """Return the identity of a run of a container; its first run has the number 0."""
+    digest = blake2b(f"{pod_uid}/{container}/{run}".encode(), 32)
+    return f"containerd://{digest.hex()}"
+
+
+@lru_cache(maxsize=1024)
+def reported_image(image: str) -> str:
+    """Return the name of an image as containerd reports it: with registry, group and tag, or with
+    its digest alone."""
+    repository, _ = image_repository(image)
+    _, at, digest = image.partition("@")
+    if at:
+        return f"{repository}@{digest}"
+    return normalized_image(image)
+
+
+@lru_cache(maxsize=1024)
+def image_id(image: str) -> str:
+    """Return the digest by which an image is known: the one that its name has, or one that follows
+    from its name."""
+    name = reported_image(image)
+    if "@" in name:
+        return name
+    repository, _ = image_repository(image)
+    return f"{repository}@sha256:{blake2b(name.encode(), 32).hex()}"
+
+
+def reported_mounts(container: Container) -> list[VolumeMountStatus]:
+    """Return the mounts of a container as its status lists them."""
+    mounts: list[VolumeMountStatus] = []
+    for mount in container.get("volumeMounts") or ():
+        entry: VolumeMountStatus = {"mountPath": mount["mountPath"], "name": mount["name"]}
+        if mount.get("readOnly"):
+            is_recursive = mount.get("recursiveReadOnly", "Disabled") != "Disabled"
+            entry["readOnly"] = True
+            entry["recursiveReadOnly"] = "Enabled" if is_recursive else "Disabled"
+        mounts.append(entry)
+    return mounts
+
+
+def with_runtime_fields(
+    pod: Pod, status: PodStatus, now: datetime, *, mounts_fail: bool = False
+) -> PodStatus:
+    """Return a pod's status with what a runtime tells about its containers, and with the condition
+    of its sandbox.
+
+    :param status: the status that is to be reported; containers whose resize is pending keep the
+        resources that the pod's present status says.
+    :param mounts_fail: a volume cannot be mounted, so that there is no sandbox yet.
+    """
+    reported = cast("dict[str, Any]", {**status})
+    spec = cast("Mapping[str, list[Container]]", pod["spec"])
+    uid = uid_of(pod)
+    allocated = _kept_resources(pod) if _is_resize_pending(status) else {}
+    for spec_field, status_field in STATUS_FIELDS:
+        if not reported.get(status_field):
+            continue
+        containers = {container["name"]: container for container in spec.get(spec_field) or ()}
+        reported[status_field] = [
+            _with_runtime_fields(uid, containers[entry["name"]], entry, allocated)
+            if entry["name"] in containers
+            else entry
+            for entry in reported[status_field]
+        ]
+
+    has_sandbox = bool(status.get("podIP")) and not mounts_fail
+    is_over = status.get("phase") in TERMINAL_PHASES
+    sandbox = _sandbox_condition(pod, has_sandbox and not is_over, now)
+    reported["conditions"] = _in_order(status.get("conditions") or (), sandbox)
+    return cast("PodStatus", reported)
+
+
+def _with_runtime_fields(
+    uid: str,
+    container: Container,
+    entry: ContainerStatus,
+    allocated: Mapping[str, ResourceRequirements],
+) -> ContainerStatus:
+    name = container["name"]
+    reported: ContainerStatus = {**entry}
+    mounts = reported_mounts(container)
+    if mounts:
+        reported["volumeMounts"] = mounts
+    state = entry["state"]
+    last = entry.get("lastState") or {}
+    is_waiting = "waiting" in state
+    if is_waiting and not last:
+        return reported
+
+    image = entry["image"]
+    run = entry.get("restartCount", 0)
+    identity = container_id(uid, name, run)
+    reported["image"] = reported_image(image)
+    reported["imageID"] = image_id(image)
+    reported["containerID"] = identity
+    reported["state"] = _identified(state, identity)
+    if last:
+        last_run = run if is_waiting else max(0, run - 1)
+        reported["lastState"] = _identified(last, container_id(uid, name, last_run))
+    resources = allocated.get(name)
+    if resources is None:
+        resources = container.get("resources") or {}
+    reported["resources"] = resources
+    reported.pop("allocatedResources", None)
+    if resources.get("requests"):
+        reported["allocatedResources"] = resources["requests"]
+    return reported
+
+
+def _identified(state: ContainerState, identity: str) -> ContainerState:
+    """Return a state that names the run that has ended, where it is the state of an end."""
+    terminated = state.get("terminated")
+    if terminated is None or terminated.get("containerID"):
+        return state
+    return {"terminated": {**terminated, "containerID": identity}}
+
+
+def _is_resize_pending(status: PodStatus) -> bool:
+    return any(condition["type"] == RESIZE_PENDING for condition in status.get("conditions") or ())
+
+
+def _kept_resources(pod: Pod) -> dict[str, ResourceRequirements]:
+    """Return the resources that the status of a pod says its containers have."""
+    status = cast("Mapping[str, Sequence[ContainerStatus]]", pod.get("status") or {})
+    resources: dict[str, ResourceRequirements] = {}
+    for _, status_field in STATUS_FIELDS:
+        for entry in status.get(status_field) or ():
+            if "resources" in entry:
+                resources[entry["name"]] = entry["resources"]
+    return resources
+
+
+def _sandbox_condition(pod: Pod, has_sandbox: bool, now: datetime) -> PodCondition:
+    """Return the condition PodReadyToStartContainers."""
+    value = "True" if has_sandbox else "False"
+    before = get_condition(pod, READY_TO_START)
+    since = format_time(now)
+    if before is not None and before["status"] == value:
+        since = before["lastTransitionTime"]
+    condition: PodCondition = {
+        "lastProbeTime": NEVER,
+        "lastTransitionTime": since,
+        "status": value,
+        "type": READY_TO_START,
+    }
+    generation = pod["metadata"].get("generation")
+    if generation:
+        condition["observedGeneration"] = generation
+    return condition
+
+
+def _in_order(conditions: Sequence[PodCondition], sandbox: PodCondition) -> list[PodCondition]:
+    """Return conditions with that of the sandbox, which only those of a resize precede."""
+    resizes = [condition for condition in conditions if condition["type"] in RESIZES]
+    others = [condition for condition in conditions if condition["type"] not in FIRST_CONDITIONS]
+    return [*resizes, sandbox, *others]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
@@ -72,7 +72,7 @@ from kubepy.runtime.ownwrites import OwnWrites
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 with lazy_imports():
-    from kubepy.kubelet import reporting
+    from kubepy.kubelet import reporting, resizing
     from kubepy.kubelet.modelled import agent as modelled_agent
     from kubepy.kubelet.modelled import statuses as modelled_statuses
 
@@ -125,6 +125,7 @@ class Kubelet:
                 context, self._draw, defaults, self._turns
             )
         self._foreseen: dict[Key, Foreseen] = {}  # of modelled pods, until their write is observed
+        self._deferred: set[Key] = set()  # pods whose resize waits for room on their node
         self._reserved: dict[str, str] = {}  # addresses of pods that do not report one yet, by uid
         self._held_pods = context.informers.add_index(
             PODS,
@@ -145,6 +146,7 @@ class Kubelet:
             "terminations": self._backoff.remember(),
             "moments": self._moments.remember(),
             "address": self._addresses.last,
+            "deferred": sorted(key[1:] for key in self._deferred),
             "turns": self._turns,
         }
         if self._modelled is not None:
@@ -155,6 +157,7 @@ class Kubelet:
         self._backoff.recall(memory.get("terminations", {}))
         self._moments.recall(memory.get("moments", {}))
         self._addresses.last = memory.get("address", 0)
+        self._deferred = {Key(PODS, *key) for key in memory.get("deferred", ())}
         self._turns.update(memory.get("turns", {}))
         if self._modelled is not None:
             self._modelled.recall(memory)
@@ -208,6 +211,8 @@ class Kubelet:
             self.queue.add_at(event.key, until)
         elif self._is_report_due(node):
             self.queue.add(event.key)
+        if self._deferred:
+            self._retry_resizes(event.key.name)
 
         before = annotations_of(event.old) if event.old is not None else {}
         annotations = annotations_of(node)
@@ -223,6 +228,8 @@ class Kubelet:
         pod = cast("Pod | None", event.new)
         self.queue.cancel(key)
         self._decided.pop(key, None)
+        if self._modelled is not None:
+            self._note_room(key, before, pod)
         if self._started.observe(event) and pod is not None:
             foreseen = self._foreseen.pop(key, None)
             if foreseen is not None:
@@ -259,6 +266,30 @@ class Kubelet:
             self.queue.add(key)
         else:
             self._wait(key, pod)
+
+    def _note_room(self, key: Key, before: Pod | None, pod: Pod | None) -> None:
+        """Look again at resizes that wait for room on a node where a pod has given some back."""
+        if pod is not None and resizing.is_deferred(pod):
+            self._deferred.add(key)
+            if before is None:  # what has happened on its node is not known
+                self.queue.add(key)
+        else:
+            self._deferred.discard(key)
+        if not self._deferred or before is None:
+            return
+        was_resized = False
+        if pod is not None:
+            observed = (pod.get("status") or {}).get("observedGeneration")
+            was_resized = observed != (before.get("status") or {}).get("observedGeneration")
+        if pod is None or is_pod_terminal(pod) or was_resized:
+            self._retry_resizes(node_name(before))
+
+    def _retry_resizes(self, node: str) -> None:
+        """Look again at the pods of a node whose resize waits for room."""
+        for key in sorted(self._deferred):
+            pod = self._pods.get(key.namespace, key.name)
+            if pod is not None and node_name(pod) == node:
+                self.queue.add(key)
 
     def _forget(self, pod: Pod) -> None:
         """Drop what is known of a pod that is gone."""
@@ -346,6 +377,8 @@ class Kubelet:
         else:
             step = self._admit(pod, node) or decided
 
+        if step is None and key in self._deferred and self._has_room(pod, node):
+            step = Acknowledge()
         if step is None or isinstance(step, Refuse):
             self._wait(key, pod)
         if step is None:
@@ -383,7 +416,9 @@ class Kubelet:
             )
         if look.next is not None:
             self.queue.add_at(key, look.next.at, repeating=look.next.repeats)
-        if look.is_changed or modelled_statuses.is_outdated(pod, look.record):
+        is_outdated = modelled_statuses.is_outdated(pod, look.record)
+        has_room = key in self._deferred and self._has_room(pod, node)
+        if look.is_changed or is_outdated or has_room:
             self._report(key, placed, node, look, now)
         if look.is_removed:
             self._remove(pod, node)
@@ -413,6 +448,7 @@ class Kubelet:
         has_address = not look.record.mounts_fail or pod["spec"].get("hostNetwork")
         address = (pod.get("status") or {}).get("podIP", "") if has_address else ""
         status = modelled_statuses.reported_status(pod, look.record, host_ip, address, now)
+        status = self._resized(pod, node, status, now, restarts=False)
         mounts_fail = bool(look.record.mounts_fail)
         status = reporting.with_runtime_fields(pod, status, now, mounts_fail=mounts_fail)
         pods = ResourceClient(self._client_of(node), PODS)
@@ -537,7 +573,10 @@ class Kubelet:
             case UpdateReadiness():
                 pods.update_status(pod, self._status(pod, node, RUNNING, now))
             case Acknowledge():
-                pods.update_status(pod, self._reported(pod, acknowledged_status(pod, now), now))
+                status = acknowledged_status(pod, now)
+                if self._modelled is not None:
+                    status = self._resized(pod, node, status, now, restarts=True)
+                pods.update_status(pod, self._reported(pod, status, now))
             case Expire():
                 self._recorder.event(
                     pod, "Normal", DEADLINE_REASON, DEADLINE_MESSAGE, host=name_of(node)
@@ -572,6 +611,38 @@ class Kubelet:
         if self._modelled is None:
             return status
         return reporting.with_runtime_fields(pod, status, now, mounts_fail=mounts_fail)
+
+    def _resized(
+        self, pod: Pod, node: Node, status: PodStatus, now: datetime, *, restarts: bool
+    ) -> PodStatus:
+        """Carry out the resize that the spec of a pod asks for, or report why it is not."""
+        resize = self._resize_of(pod, node)
+        if resize is not None:
+            for event in resizing.resize_events(pod, resize):
+                self._recorder.event(
+                    pod, event.type, event.reason, event.message, host=name_of(node)
+                )
+        if restarts and resize is not None:
+            for name in resize.restarts:
+                message = f"Container {name} resize requires restart"
+                field = f"spec.containers{{{name}}}"
+                self._recorder.event(
+                    pod, "Normal", "Killing", message, field_path=field, host=name_of(node)
+                )
+        return resizing.resized_status(pod, status, resize, now, restarts=restarts)
+
+    def _has_room(self, pod: Pod, node: Node) -> bool:
+        """Tell whether a node has room now for the resize of a pod that waits for it."""
+        resize = self._resize_of(pod, node)
+        return resize is None or resize.pending is None
+
+    def _resize_of(self, pod: Pod, node: Node) -> resizing.Resize | None:
+        def others() -> Iterator[Pod]:
+            for other in self._pods.at(self._informers.pods_on(name_of(node))):
+                if uid_of(other) != uid_of(pod) and not is_pod_terminal(other):
+                    yield other
+
+        return resizing.resize_of(pod, node, others())
 
     def _pod_ip(self, pod: Pod, host_ip: str) -> str:
         """Return the address that the pod has, or assign one."""

@@ -17,7 +17,12 @@ from typing import TYPE_CHECKING, Any, cast
 from kubepy.api.clock import format_time
 from kubepy.api.meta import uid_of
 from kubepy.api.objects.images import image_repository, normalized_image
-from kubepy.api.objects.pods import TERMINAL_PHASES, get_condition
+from kubepy.api.objects.pods import (
+    RESIZE_PENDING,
+    TERMINAL_PHASES,
+    allocated_resources,
+    get_condition,
+)
 from kubepy.lazy import blake2b
 
 if TYPE_CHECKING:
@@ -33,7 +38,6 @@ if TYPE_CHECKING:
     )
 
 READY_TO_START = "PodReadyToStartContainers"
-RESIZE_PENDING = "PodResizePending"
 RESIZE_IN_PROGRESS = "PodResizeInProgress"
 RESIZES = (RESIZE_PENDING, RESIZE_IN_PROGRESS)
 FIRST_CONDITIONS = (*RESIZES, READY_TO_START)
@@ -99,7 +103,7 @@ def with_runtime_fields(
     reported = cast("dict[str, Any]", {**status})
     spec = cast("Mapping[str, list[Container]]", pod["spec"])
     uid = uid_of(pod)
-    allocated = _kept_resources(pod) if _is_resize_pending(status) else {}
+    allocated = allocated_resources(pod) if _is_resize_pending(status) else {}
     for spec_field, status_field in STATUS_FIELDS:
         if not reported.get(status_field):
             continue
@@ -114,7 +118,10 @@ def with_runtime_fields(
     has_sandbox = bool(status.get("podIP")) and not mounts_fail
     is_over = status.get("phase") in TERMINAL_PHASES
     sandbox = _sandbox_condition(pod, has_sandbox and not is_over, now)
-    reported["conditions"] = _in_order(status.get("conditions") or (), sandbox)
+    conditions = status.get("conditions") or []
+    if is_over:
+        conditions = [condition for condition in conditions if condition["type"] not in RESIZES]
+    reported["conditions"] = _in_order(conditions, sandbox)
     return cast("PodStatus", reported)
 
 
@@ -122,7 +129,7 @@ def _with_runtime_fields(
     uid: str,
     container: Container,
     entry: ContainerStatus,
-    allocated: Mapping[str, ResourceRequirements],
+    allocated: Mapping[str, Any],
 ) -> ContainerStatus:
     name = container["name"]
     reported: ContainerStatus = {**entry}
@@ -145,7 +152,7 @@ def _with_runtime_fields(
     if last:
         last_run = run if is_waiting else max(0, run - 1)
         reported["lastState"] = _identified(last, container_id(uid, name, last_run))
-    resources = allocated.get(name)
+    resources: ResourceRequirements | None = allocated.get(name)
     if resources is None:
         resources = container.get("resources") or {}
     reported["resources"] = resources
@@ -165,17 +172,6 @@ def _identified(state: ContainerState, identity: str) -> ContainerState:
 
 def _is_resize_pending(status: PodStatus) -> bool:
     return any(condition["type"] == RESIZE_PENDING for condition in status.get("conditions") or ())
-
-
-def _kept_resources(pod: Pod) -> dict[str, ResourceRequirements]:
-    """Return the resources that the status of a pod says its containers have."""
-    status = cast("Mapping[str, Sequence[ContainerStatus]]", pod.get("status") or {})
-    resources: dict[str, ResourceRequirements] = {}
-    for _, status_field in STATUS_FIELDS:
-        for entry in status.get(status_field) or ():
-            if "resources" in entry:
-                resources[entry["name"]] = entry["resources"]
-    return resources
 
 
 def _sandbox_condition(pod: Pod, has_sandbox: bool, now: datetime) -> PodCondition:

@@ -11,8 +11,10 @@ from kubepy.api.meta import labels_of, name_of, namespace_of
 from kubepy.api.objects.nodes import is_unschedulable, taints_of
 from kubepy.api.objects.pods import (
     HostPort,
+    allocated_spec,
     host_ports,
     is_pod_terminal,
+    is_resize_infeasible,
     node_name,
     pod_requests,
     priority,
@@ -57,6 +59,7 @@ class PodInfo:
 
     __slots__ = (
         "_signature",
+        "is_resize_infeasible",
         "key",
         "labels",
         "nonzero_cpu",
@@ -75,12 +78,17 @@ class PodInfo:
         self.labels = labels_of(pod)
         self.priority = priority(pod)
         self.ports: list[HostPort] = host_ports(pod)
+        self.is_resize_infeasible = is_resize_infeasible(pod)
+        spec = pod["spec"]
+        if self.is_resize_infeasible:
+            spec = cast("PodSpec", allocated_spec(pod))
         self.requests: Resources = {
-            name: _whole_number(name, quantity) for name, quantity in pod_requests(pod).items()
+            name: _whole_number(name, quantity)
+            for name, quantity in pod_requests({"spec": spec}).items()
         }
         requests_of_containers = [
             (container.get("resources") or {}).get("requests") or {}
-            for container in pod["spec"]["containers"]
+            for container in spec["containers"]
         ]
         without_cpu = sum("cpu" not in requests for requests in requests_of_containers)
         without_memory = sum("memory" not in requests for requests in requests_of_containers)
@@ -99,6 +107,8 @@ class PodInfo:
 
     def has_template_of(self, pod: Pod) -> bool:
         """Return whether all but ``pod`` itself is the same for another state of the pod."""
+        if self.is_resize_infeasible != is_resize_infeasible(pod):
+            return False
         return self.labels == labels_of(pod) and self.spec == pod["spec"]
 
     @property

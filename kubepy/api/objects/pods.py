@@ -16,6 +16,7 @@ from kubepy.api.meta import AnyObject, Object, ObjectT, nested_list, nested_map,
 from kubepy.api.values.quantity import Quantity
 
 CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")  # as upstream visits them
+RESIZE_PENDING = "PodResizePending"  # a condition
 TERMINAL_PHASES = frozenset(("Failed", "Succeeded"))
 Amounts = dict[str, Quantity]
 
@@ -183,6 +184,40 @@ def pod_requests(pod: AnyObject) -> Amounts:
     if pod["spec"].get("resources"):
         requests |= _pod_level(pod["spec"], "requests")
     return _sum(requests, pod["spec"].get("overhead"))
+
+
+def is_resize_infeasible(pod: AnyObject) -> bool:
+    """Return whether the pod asks for a resize that its node can never carry out
+    (``resource.IsPodResizeInfeasible``)."""
+    for condition in nested_list(pod, "status", "conditions"):
+        if condition.get("type") == RESIZE_PENDING:
+            return bool(condition.get("reason") == "Infeasible")
+    return False
+
+
+def allocated_resources(pod: AnyObject) -> dict[str, Object]:
+    """Return the resources that a pod's status says its containers have, by their names."""
+    resources: dict[str, Object] = {}
+    for field in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"):
+        for entry in nested_list(pod, "status", field):
+            if "resources" in entry:
+                resources[entry["name"]] = entry["resources"]
+    return resources
+
+
+def allocated_spec(pod: AnyObject) -> Object:
+    """Return the spec of a pod with the resources that its containers have been given, whatever
+    resize it asks for (``UpdatePodFromAllocation``)."""
+    allocated = allocated_resources(pod)
+    spec = dict(pod["spec"])
+    for field in ("initContainers", "containers"):
+        containers: list[Object] = []
+        for container in spec.get(field) or ():
+            resources = allocated.get(container["name"], container.get("resources"))
+            containers.append({**container, "resources": resources or {}})
+        if containers:
+            spec[field] = containers
+    return spec
 
 
 def pod_limits(pod: AnyObject) -> Amounts:

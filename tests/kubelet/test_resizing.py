@@ -1,0 +1,192 @@
+"""The resize of running pods."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubepy.apiserver.request import STRATEGIC_MERGE_PATCH, DeleteOptions, Patch
+from tests.kubelet.modelledcluster import ModelledCluster
+
+Object = dict[str, Any]
+
+
+@pytest.fixture
+def modelled(tmp_path: Path) -> Iterator[ModelledCluster]:
+    cluster = ModelledCluster(tmp_path / "state")
+    cluster.node("a")
+    yield cluster
+    cluster.close()
+
+
+def container(cpu: str, **fields: Any) -> Object:
+    resources = {"requests": {"cpu": cpu, "memory": "64Mi"}}
+    return {"name": "c", "image": "c:1", "resources": resources, **fields}
+
+
+def resize(modelled: ModelledCluster, name: str, **requests: str) -> None:
+    change = {"name": "c", "resources": {"requests": requests}}
+    patch = Patch(STRATEGIC_MERGE_PATCH, {"spec": {"containers": [change]}})
+    modelled.client.patch("pods", name, patch, namespace="default", subresource="resize")
+    modelled.settle()
+
+
+def pending(status: Object) -> Object | None:
+    conditions = {condition["type"]: condition for condition in status["conditions"]}
+    return conditions.get("PodResizePending")
+
+
+def given(status: Object) -> Object:
+    [entry] = status["containerStatuses"]
+    assert entry["allocatedResources"] == entry["resources"]["requests"]
+    requests: Object = entry["resources"]["requests"]
+    return requests
+
+
+PLAIN: Object = {}
+SLEEPING: Object = {"command": ["sleep", "99999"]}
+
+
+@pytest.mark.parametrize("command", [PLAIN, SLEEPING])
+def test_resize_with_room_is_carried_out_and_told(
+    modelled: ModelledCluster, command: Object
+) -> None:
+    modelled.pod("web", "a", containers=[container("1", **command)])
+    modelled.settle()
+    resize(modelled, "web", cpu="2")
+    status = modelled.status("web")
+    assert given(status) == {"cpu": "2", "memory": "64Mi"}
+    assert pending(status) is None
+    assert status["containerStatuses"][0]["restartCount"] == 0
+    summary = (
+        '{"containers":[{"name":"c","resources":{"requests":{"cpu":"2","memory":"64Mi"}}}],'
+        '"generation":2}'
+    )
+    assert [event for event in modelled.events("web") if event[1].startswith("Resize")] == [
+        ("Normal", "ResizeStarted", f"Pod resize started: {summary}"),
+        ("Normal", "ResizeCompleted", f"Pod resize completed: {summary}"),
+    ]
+
+
+@pytest.mark.parametrize("command", [PLAIN, SLEEPING])
+def test_resize_beyond_the_node_is_infeasible_and_changes_nothing(
+    modelled: ModelledCluster, command: Object
+) -> None:
+    modelled.pod("web", "a", containers=[container("1", **command)])
+    modelled.settle()
+    resize(modelled, "web", cpu="1000")
+    status = modelled.status("web")
+    condition = pending(status)
+    message = "Node didn't have enough capacity: cpu, requested: 1000000, capacity: 4000"
+    assert condition is not None
+    assert status["conditions"][0] == condition
+    assert (condition["status"], condition["reason"]) == ("True", "Infeasible")
+    assert condition["message"] == message
+    assert condition["observedGeneration"] == 2
+    assert given(status)["cpu"] == "1"
+    [event] = [event for event in modelled.events("web") if event[1] == "ResizeInfeasible"]
+    assert event[0] == "Warning"
+    prefix, _, summary = event[2].partition(": ")
+    assert prefix == "Pod resize Infeasible"
+    assert json.loads(summary)["error"] == message
+    resize(modelled, "web", cpu="3")
+    status = modelled.status("web")
+    assert pending(status) is None
+    assert given(status)["cpu"] == "3"
+
+
+@pytest.mark.parametrize("command", [PLAIN, SLEEPING])
+def test_resize_that_waits_for_room_is_deferred_until_another_pod_leaves(
+    modelled: ModelledCluster, command: Object
+) -> None:
+    modelled.pod("web", "a", containers=[container("1", **command)])
+    modelled.pod("other", "a", containers=[container("2")])
+    modelled.settle()
+    resize(modelled, "web", cpu="3")
+    status = modelled.status("web")
+    condition = pending(status)
+    message = "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000"
+    assert condition is not None
+    assert (condition["reason"], condition["message"]) == ("Deferred", message)
+    assert given(status)["cpu"] == "1"
+    told = [event for event in modelled.events("web") if event[1] == "ResizeDeferred"]
+    assert [event[2].partition(": ")[0] for event in told] == ["Pod resize OutOfcpu"]
+    modelled.restart()
+    now = DeleteOptions(grace_period_seconds=0)
+    modelled.client.delete("pods", "other", namespace="default", options=now)
+    modelled.settle()
+    status = modelled.status("web")
+    assert pending(status) is None
+    assert given(status)["cpu"] == "3"
+
+
+def test_deferred_resize_is_carried_out_when_another_pod_shrinks(
+    modelled: ModelledCluster,
+) -> None:
+    modelled.pod("web", "a", containers=[container("1")])
+    modelled.pod("other", "a", containers=[container("2")])
+    modelled.settle()
+    resize(modelled, "web", cpu="3")
+    assert pending(modelled.status("web")) is not None
+    resize(modelled, "other", cpu="1")
+    assert pending(modelled.status("web")) is None
+    assert given(modelled.status("web"))["cpu"] == "3"
+
+
+def test_pending_resize_that_is_taken_back_is_no_longer_reported(
+    modelled: ModelledCluster,
+) -> None:
+    modelled.pod("web", "a", containers=[container("1")])
+    modelled.settle()
+    resize(modelled, "web", cpu="1000")
+    resize(modelled, "web", cpu="1")
+    assert pending(modelled.status("web")) is None
+    assert given(modelled.status("web"))["cpu"] == "1"
+
+
+def test_container_restarts_where_its_resize_policy_says_so(modelled: ModelledCluster) -> None:
+    policy = [
+        {"resourceName": "cpu", "restartPolicy": "NotRequired"},
+        {"resourceName": "memory", "restartPolicy": "RestartContainer"},
+    ]
+    modelled.pod("web", "a", containers=[container("1", resizePolicy=policy)])
+    modelled.settle()
+    first = modelled.status("web")["containerStatuses"][0]["containerID"]
+    resize(modelled, "web", cpu="2")
+    assert modelled.status("web")["containerStatuses"][0]["restartCount"] == 0
+    resize(modelled, "web", memory="128Mi")
+    [entry] = modelled.status("web")["containerStatuses"]
+    assert entry["restartCount"] == 1
+    assert entry["lastState"]["terminated"]["containerID"] == first
+    assert entry["containerID"] != first
+    assert entry["ready"]
+    killing = ("Normal", "Killing", "Container c resize requires restart")
+    assert killing in modelled.events("web")
+
+
+def test_infeasible_resize_takes_no_room_from_pods_to_be_scheduled(
+    modelled: ModelledCluster,
+) -> None:
+    modelled.pod("web", "a", containers=[container("1")])
+    modelled.settle()
+    resize(modelled, "web", cpu="1000")
+    modelled.pod("next", containers=[container("2")])
+    modelled.settle()
+    assert modelled.status("next")["phase"] == "Running"
+
+
+def test_node_of_a_simple_cluster_always_has_room(tmp_path: Path) -> None:
+    cluster = ModelledCluster(tmp_path / "simple", "simple")
+    cluster.node("a")
+    cluster.pod("web", "a", containers=[container("1")])
+    cluster.settle()
+    resize(cluster, "web", cpu="1000")
+    status = cluster.status("web")
+    assert pending(status) is None
+    assert given(status)["cpu"] == "1k"
+    assert cluster.events("web") == []
+    cluster.close()

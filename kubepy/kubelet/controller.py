@@ -618,16 +618,14 @@ class Kubelet:
         """Carry out the resize that the spec of a pod asks for, or report why it is not."""
         resize = self._resize_of(pod, node)
         if resize is not None:
-            for event in resizing.resize_events(pod, resize):
+            for event in resizing.resize_events(pod, resize, restarts=restarts):
                 self._recorder.event(
-                    pod, event.type, event.reason, event.message, host=name_of(node)
-                )
-        if restarts and resize is not None:
-            for name in resize.restarts:
-                message = f"Container {name} resize requires restart"
-                field = f"spec.containers{{{name}}}"
-                self._recorder.event(
-                    pod, "Normal", "Killing", message, field_path=field, host=name_of(node)
+                    pod,
+                    event.type,
+                    event.reason,
+                    event.message,
+                    field_path=event.field_path,
+                    host=name_of(node),
                 )
         return resizing.resized_status(pod, status, resize, now, restarts=restarts)
 

@@ -29,9 +29,8 @@ def renew_leases(client: Client, now: datetime) -> None:
 
     A Lease that somebody else holds is left to that one. Raises FolderError, LockTimeoutError.
     """
-    leases = {
-        name_of(lease): lease for lease in client.list(LEASES, namespace=LEASE_NAMESPACE).items
-    }
+    stored = client.list_stored(LEASES, LEASE_NAMESPACE)
+    leases = {name_of(lease): lease for lease in stored}
     with client.joined():
         for node in client.list("nodes").items:
             lease = leases.get(name_of(node))

@@ -171,7 +171,8 @@ def _identified(state: ContainerState, identity: str) -> ContainerState:
 
 
 def _is_resize_pending(status: PodStatus) -> bool:
-    return any(condition["type"] == RESIZE_PENDING for condition in status.get("conditions") or ())
+    types = {condition["type"] for condition in status.get("conditions") or ()}
+    return RESIZE_PENDING in types
 
 
 def _sandbox_condition(pod: Pod, has_sandbox: bool, now: datetime) -> PodCondition:

@@ -4,6 +4,10 @@ What a container has been given stands in ``containerStatuses[].resources``: a r
 where the spec says something else. Pure functions. Upstream: ``pkg/kubelet/allocation``,
 ``pkg/kubelet/events/resize.go``; a pod that asks for more than its node has is Infeasible, as the
 documentation says (v1.36.2 calls it Deferred).
+
+``resized_status`` restarts the containers of pods that just run. For those of ``modelled`` the
+worker has to: ``stop_container(life, container, f"Container {name} resize requires restart")`` for
+each of :attr:`Resize.restarts`, before the look that reports the new generation.
 """
 
 from __future__ import annotations
@@ -36,11 +40,15 @@ TERMINATED = 143  # the exit code of a program that ends on SIGTERM
 
 
 class ResizeEvent(NamedTuple):
-    """An event about a resize."""
+    """An event about a resize.
+
+    :ivar field_path: the container that it is about; "": the pod.
+    """
 
     type: str
     reason: str
     message: str
+    field_path: str = ""
 
 
 class Pending(NamedTuple):
@@ -157,15 +165,23 @@ def _as_allocated(pod: Pod) -> Pod:
     return cast("Pod", {**pod, "spec": allocated_spec(pod)})
 
 
-def resize_events(pod: Pod, resize: Resize) -> list[ResizeEvent]:
+def resize_events(pod: Pod, resize: Resize, *, restarts: bool) -> list[ResizeEvent]:
     """Return the events about a resize that are not told yet. One that is carried out is complete
-    at once."""
+    at once.
+
+    :param restarts: tell also of the containers that are restarted; False: somebody else does.
+    """
     generation = pod["metadata"].get("generation", 0)
     pending = resize.pending
     if pending is None:
         summary = _summary(pod, generation)
+        stopped: list[ResizeEvent] = []
+        for name in resize.restarts if restarts else ():
+            message = f"Container {name} resize requires restart"
+            stopped.append(ResizeEvent(NORMAL, "Killing", message, f"spec.containers{{{name}}}"))
         return [
             ResizeEvent(NORMAL, "ResizeStarted", f"Pod resize started: {summary}"),
+            *stopped,
             ResizeEvent(NORMAL, "ResizeCompleted", f"Pod resize completed: {summary}"),
         ]
     before = get_condition(pod, RESIZE_PENDING) or {}

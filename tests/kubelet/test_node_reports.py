@@ -12,6 +12,7 @@ import pytest
 from kubepy.api.errors import NotFound
 from kubepy.apiserver.nodeleases import LEASE_NAMESPACE, LEASES
 from kubepy.apiserver.request import JSON_PATCH, Patch
+from kubepy.kubelet.heartbeats import renew_leases
 from tests.kubelet.modelledcluster import START, ModelledCluster
 
 Object = dict[str, Any]
@@ -107,6 +108,21 @@ def test_leases_of_nodes_are_fresh_when_they_are_read(modelled: ModelledCluster)
     assert lease["metadata"]["ownerReferences"][0]["uid"] == node["metadata"]["uid"]
     with pytest.raises(NotFound):
         modelled.client.get(LEASES, "b", namespace=LEASE_NAMESPACE)
+
+
+def test_server_stores_leases_that_were_only_computed_before(modelled: ModelledCluster) -> None:
+    modelled.node("a")
+    modelled.settle()
+    later = START + timedelta(seconds=5)
+    renew_leases(modelled.client, START)
+    renew_leases(modelled.client, later)
+    [stored] = modelled.client.list_stored(LEASES)
+    assert stored["spec"]["renewTime"] == "2026-01-01T00:00:05.000000Z"
+    assert modelled.client.list(LEASES).items == [stored]
+    modelled.cluster.clock.own = START + timedelta(seconds=30)
+    [lease] = modelled.client.list(LEASES).items
+    assert lease["spec"]["renewTime"] == "2026-01-01T00:00:30.000000Z"
+    assert lease["metadata"] == stored["metadata"]
 
 
 def test_stored_lease_that_another_holds_stays_as_it_is(modelled: ModelledCluster) -> None:

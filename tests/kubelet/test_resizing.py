@@ -164,8 +164,15 @@ def test_container_restarts_where_its_resize_policy_says_so(modelled: ModelledCl
     assert entry["lastState"]["terminated"]["containerID"] == first
     assert entry["containerID"] != first
     assert entry["ready"]
-    killing = ("Normal", "Killing", "Container c resize requires restart")
-    assert killing in modelled.events("web")
+    events = modelled.events("web")
+    assert ("Normal", "Killing", "Container c resize requires restart") in events
+    assert sorted(reason for _, reason, _ in events) == [
+        "Killing",
+        "ResizeCompleted",
+        "ResizeCompleted",
+        "ResizeStarted",
+        "ResizeStarted",
+    ]
 
 
 def test_infeasible_resize_takes_no_room_from_pods_to_be_scheduled(

@@ -5,27 +5,24 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kubepy.shell.conditions import Condition, ConditionError
 from kubepy.shell.files import FileError
 from kubepy.shell.formatting import FormatError, format_text, unescape
-from kubepy.shell.processes import SIGNALS, Block
+from kubepy.shell.processes import SIGNAL_NAMES, SIGNALS, Block, loop_heights
+from kubepy.shell.scope import FatalError
+from kubepy.shell.stack import Stack
 from kubepy.shell.words import is_known_program
-
-if TYPE_CHECKING:
-    from kubepy.shell.interpreter import Interpreter
 
 SPECIAL = frozenset(
     {".", ":", "break", "continue", "eval", "exec", "exit", "export", "readonly", "return", "set",
      "shift", "times", "trap", "unset"}
 )  # fmt: skip
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-SIGNAL_NAMES = {number: name for name, number in SIGNALS.items()}
-LOOPS = ("loop", "for", "arithmetic_for")
 DURATION = re.compile(r"(\d+\.?\d*|\.\d+)([smhd]?)")
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
-Builtin = Callable[["Interpreter", list[str]], "int | None"]
+Builtin = Callable[[Stack, list[str]], "int | None"]
 
 
 class Usage(Exception):
@@ -37,35 +34,44 @@ class Usage(Exception):
         self.status = status
 
 
-def _out(interpreter: Interpreter, text: str) -> None:
+def _out(stack: Stack, text: str) -> None:
     data = text.encode("utf-8", "surrogateescape")
-    interpreter.machine.write(interpreter.process, 1, data)
+    stack.machine.write(stack.process, 1, data)
 
 
-def _number(text: str, what: str = "Illegal number") -> int:
+def _number(text: str) -> int:
     if not re.fullmatch(r"[+-]?\d+", text.strip()):
-        raise Usage(f"{what}: {text}")
+        raise Usage(f"Illegal number: {text}")
     return int(text)
+
+
+def _status(stack: Stack, text: str) -> int:
+    """Return an exit status; dash takes none below 0."""
+    number = _number(text)
+    if number < 0 and not stack.process.shell.has_braces:
+        raise Usage(f"Illegal number: {text}")
+    return number & 255
 
 
 # --- nothing, truth, output
 
 
-def colon(interpreter: Interpreter, args: list[str]) -> int:
+def colon(stack: Stack, args: list[str]) -> int:
     """Do nothing."""
     return 0
 
 
-def false(interpreter: Interpreter, args: list[str]) -> int:
+def false(stack: Stack, args: list[str]) -> int:
     """Fail."""
     return 1
 
 
-def echo(interpreter: Interpreter, args: list[str]) -> int:
+def echo(stack: Stack, args: list[str]) -> int:
     """Print words. dash takes ``-n`` and backslashes, bash ``-n``, ``-e`` and ``-E``."""
     has_newline = True
-    shell = interpreter.process.shell
+    shell = stack.process.shell
     unescapes = not shell.has_braces
+    is_asked = False
     while args and re.fullmatch(r"-[neE]+", args[0]):
         if not shell.has_braces and args[0] != "-n" and not args[0].startswith("-e"):
             break
@@ -74,15 +80,16 @@ def echo(interpreter: Interpreter, args: list[str]) -> int:
                 has_newline = False
             else:
                 unescapes = letter == "e"
+                is_asked = unescapes
     text = " ".join(args)
     if unescapes:
-        text, is_cut = unescape(text)
+        text, is_cut = unescape(text, has_hexadecimal=is_asked)
         has_newline = has_newline and not is_cut
-    _out(interpreter, text + ("\n" if has_newline else ""))
+    _out(stack, text + ("\n" if has_newline else ""))
     return 0
 
 
-def printf(interpreter: Interpreter, args: list[str]) -> int:
+def printf(stack: Stack, args: list[str]) -> int:
     """Print by a format."""
     variable = ""
     if args[:1] == ["-v"] and len(args) > 2:
@@ -97,43 +104,43 @@ def printf(interpreter: Interpreter, args: list[str]) -> int:
     except FormatError as error:
         raise Usage(str(error), 1) from None
     if variable:
-        interpreter.scope().assign(variable, text)
+        stack.scope().assign(variable, text)
     else:
-        _out(interpreter, text)
+        _out(stack, text)
     for problem in problems:
-        interpreter.complain(f"printf: {problem}")
+        stack.complain(f"printf: {problem}")
     return int(bool(problems))
 
 
-def test(interpreter: Interpreter, args: list[str]) -> int:
+def test(stack: Stack, args: list[str]) -> int:
     """Judge a condition."""
-    condition = Condition(args, interpreter.machine.files, interpreter.process.cwd)
+    condition = Condition(args, stack.machine.files, stack.process.cwd)
     try:
         return int(not condition.holds())
     except ConditionError as error:
-        interpreter.complain(f"test: {error.message}")
+        stack.complain(f"test: {error.message}")
         return 2
 
 
-def bracket(interpreter: Interpreter, args: list[str]) -> int:
+def bracket(stack: Stack, args: list[str]) -> int:
     """Judge a condition in brackets."""
     if args[-1:] != ["]"]:
         raise Usage("missing ]")
-    condition = Condition(args[:-1], interpreter.machine.files, interpreter.process.cwd)
+    condition = Condition(args[:-1], stack.machine.files, stack.process.cwd)
     try:
         return int(not condition.holds())
     except ConditionError as error:
-        interpreter.complain(f"[: {error.message}")
+        stack.complain(f"[: {error.message}")
         return 2
 
 
 # --- where a shell is
 
 
-def cd(interpreter: Interpreter, args: list[str]) -> int:
+def cd(stack: Stack, args: list[str]) -> int:
     """Change the working directory."""
-    process = interpreter.process
-    scope = interpreter.scope()
+    process = stack.process
+    scope = stack.scope()
     args = [arg for arg in args if arg not in ("-P", "-L", "--")]
     target = args[0] if args else scope.get("HOME") or "/root"
     is_back = target == "-"
@@ -142,7 +149,7 @@ def cd(interpreter: Interpreter, args: list[str]) -> int:
     path = posixpath.normpath(posixpath.join(process.cwd, target))
     if path.startswith("//"):
         path = path[1:]
-    files = interpreter.machine.files
+    files = stack.machine.files
     if not files.is_dir(path):
         if process.shell.has_braces:
             problem = "Not a directory" if files.exists(path) else "No such file or directory"
@@ -152,73 +159,70 @@ def cd(interpreter: Interpreter, args: list[str]) -> int:
     process.shell.variables["PWD"] = path
     process.cwd = path
     if is_back:
-        _out(interpreter, f"{path}\n")
+        _out(stack, f"{path}\n")
     return 0
 
 
-def pwd(interpreter: Interpreter, args: list[str]) -> int:
+def pwd(stack: Stack, args: list[str]) -> int:
     """Print the working directory."""
-    _out(interpreter, f"{interpreter.process.cwd}\n")
+    _out(stack, f"{stack.process.cwd}\n")
     return 0
 
 
 # --- control
 
 
-def exit_(interpreter: Interpreter, args: list[str]) -> int | None:
+def exit_(stack: Stack, args: list[str]) -> int | None:
     """End the shell."""
-    process = interpreter.process
+    process = stack.process
     status = process.status if process.exiting is None else process.exiting
     if args:
-        status = _number(args[0]) & 255
-    interpreter.exit(status)
+        status = _status(stack, args[0])
+    stack.exit(status)
     return None
 
 
-def return_(interpreter: Interpreter, args: list[str]) -> int | None:
+def return_(stack: Stack, args: list[str]) -> int | None:
     """End a function or a script that was read in."""
-    process = interpreter.process
-    status = _number(args[0]) & 255 if args else process.status
+    process = stack.process
+    status = _status(stack, args[0]) if args else process.status
     for height in range(len(process.frames) - 1, -1, -1):
         kind = process.frames[height][0]
         if kind in ("call", "sourced"):
-            interpreter.unwind(height)
+            stack.unwind(height)
             process.status = status
             return None
-    interpreter.exit(status)
+    stack.exit(status)
     return None
 
 
-def break_(interpreter: Interpreter, args: list[str]) -> int | None:
+def break_(stack: Stack, args: list[str]) -> int | None:
     """End loops."""
-    return _leave_loops(interpreter, args, goes_on=False)
+    return _leave_loops(stack, args, goes_on=False)
 
 
-def continue_(interpreter: Interpreter, args: list[str]) -> int | None:
+def continue_(stack: Stack, args: list[str]) -> int | None:
     """Begin the next round of a loop."""
-    return _leave_loops(interpreter, args, goes_on=True)
+    return _leave_loops(stack, args, goes_on=True)
 
 
-def _leave_loops(interpreter: Interpreter, args: list[str], *, goes_on: bool) -> int | None:
-    process = interpreter.process
+def _leave_loops(stack: Stack, args: list[str], *, goes_on: bool) -> int | None:
+    process = stack.process
     count = _number(args[0]) if args else 1
     if count < 1:
         raise Usage(f"Illegal number: {count}")
-    heights = []
-    for height in range(len(process.frames) - 1, -1, -1):
-        kind = process.frames[height][0]
-        if kind == "call":
-            break
-        if kind in LOOPS:
-            heights.append(height)
+    heights = loop_heights(process.frames)
+    if count > len(heights) and process.shell.outer_loops and not process.shell.has_braces:
+        stack.exit(0)  # dash leaves a subshell in a loop
+        return None
     if not heights:
         return 0
     height = heights[min(count, len(heights)) - 1]
-    interpreter.unwind(height + 1)
+    stack.unwind(height + 1)
     process.status = 0
     if not goes_on:
         loop = process.frames[height]
-        interpreter.unwind(height)
+        stack.unwind(height)
         if loop[0] == "loop" and loop[3] == 1:
             process.status = 0
     elif process.frames[height][0] == "loop":
@@ -226,33 +230,34 @@ def _leave_loops(interpreter: Interpreter, args: list[str], *, goes_on: bool) ->
     return None
 
 
-def eval_(interpreter: Interpreter, args: list[str]) -> int | None:
+def eval_(stack: Stack, args: list[str]) -> int | None:
     """Carry out words as a script."""
     text = " ".join(args)
     if not text.strip():
         return 0
-    interpreter.push_script(text)
+    stack.push_script(text)
     return None
 
 
-def source(interpreter: Interpreter, args: list[str]) -> int | None:
+def source(stack: Stack, args: list[str]) -> int | None:
     """Carry out a file in this shell."""
     if not args:
         raise Usage("filename argument required")
-    machine = interpreter.machine
-    path = machine.absolute(interpreter.process, args[0])
+    machine = stack.machine
+    path = machine.absolute(stack.process, args[0])
     try:
         text = machine.files.read(path).decode("utf-8", "surrogateescape")
     except FileError as error:
-        raise Usage(f"{args[0]}: {error.problem}" if "/" in args[0] else f"{args[0]}: not found")
-    interpreter.push("sourced", -1, -1)
-    interpreter.push_script(text)
+        problem = error.problem if "/" in args[0] else "not found"
+        raise Usage(f"{args[0]}: {problem}") from None
+    stack.push("sourced", -1, -1)
+    stack.push_script(text)
     return None
 
 
-def exec_(interpreter: Interpreter, args: list[str]) -> int | None:
+def exec_(stack: Stack, args: list[str]) -> int | None:
     """Become a program; without one keep the redirections."""
-    process = interpreter.process
+    process = stack.process
     frame = process.frames[-1]
     if not args:
         frame[4] = None
@@ -261,23 +266,23 @@ def exec_(interpreter: Interpreter, args: list[str]) -> int | None:
     process.frames.clear()
     process.argv = list(args)
     process.shell.traps = {name: act for name, act in process.shell.traps.items() if not act}
-    interpreter.push("program", -1, -1, {"argv": list(args), "env": {}, "replaces": True})
+    stack.push("program", -1, -1, {"argv": list(args), "env": {}, "replaces": True})
     return None
 
 
 # --- variables
 
 
-def export(interpreter: Interpreter, args: list[str]) -> int:
+def export(stack: Stack, args: list[str]) -> int:
     """Give variables to programs."""
-    shell = interpreter.process.shell
+    shell = stack.process.shell
     names = [arg for arg in args if arg not in ("-p", "-n", "--")]
     if not names:
         for name in sorted(shell.exported):
             if name in shell.variables:
-                _out(interpreter, f"export {name}='{shell.variables[name]}'\n")
+                _out(stack, f"export {name}='{shell.variables[name]}'\n")
     for arg in names:
-        name = _declare(interpreter, arg)
+        name = _declare(stack, arg)
         if "-n" in args:
             shell.exported = [each for each in shell.exported if each != name]
         elif name not in shell.exported:
@@ -285,30 +290,30 @@ def export(interpreter: Interpreter, args: list[str]) -> int:
     return 0
 
 
-def _declare(interpreter: Interpreter, arg: str) -> str:
+def _declare(stack: Stack, arg: str) -> str:
     name, separator, value = arg.partition("=")
     if not NAME.fullmatch(name):
         raise Usage(f"{name}: bad variable name")
     if separator:
-        interpreter.scope().assign(name, value)
+        stack.scope().assign(name, value)
     return name
 
 
-def readonly(interpreter: Interpreter, args: list[str]) -> int:
+def readonly(stack: Stack, args: list[str]) -> int:
     """Keep variables from being changed."""
-    shell = interpreter.process.shell
+    shell = stack.process.shell
     for arg in args:
         if arg == "-p":
             continue
-        name = _declare(interpreter, arg)
+        name = _declare(stack, arg)
         if name not in shell.readonly:
             shell.readonly.append(name)
     return 0
 
 
-def local(interpreter: Interpreter, args: list[str]) -> int:
+def local(stack: Stack, args: list[str]) -> int:
     """Keep variables within a function."""
-    process = interpreter.process
+    process = stack.process
     call: list[Any] | None = None
     for frame in reversed(process.frames):
         if frame[0] == "call":
@@ -321,15 +326,15 @@ def local(interpreter: Interpreter, args: list[str]) -> int:
         if call is not None:
             call[4]["locals"].setdefault(name, process.shell.variables.get(name))
         if "=" in arg:
-            _declare(interpreter, arg)
+            _declare(stack, arg)
         elif call is not None and process.shell.has_braces:
             process.shell.variables.pop(name, None)
     return 0
 
 
-def unset(interpreter: Interpreter, args: list[str]) -> int:
+def unset(stack: Stack, args: list[str]) -> int:
     """Forget variables or functions."""
-    shell = interpreter.process.shell
+    shell = stack.process.shell
     is_function = args[:1] == ["-f"]
     for name in args:
         if name in ("-f", "-v"):
@@ -344,9 +349,9 @@ def unset(interpreter: Interpreter, args: list[str]) -> int:
     return 0
 
 
-def shift(interpreter: Interpreter, args: list[str]) -> int:
+def shift(stack: Stack, args: list[str]) -> int:
     """Drop the first arguments."""
-    shell = interpreter.process.shell
+    shell = stack.process.shell
     count = _number(args[0]) if args else 1
     if count > len(shell.args):
         raise Usage("can't shift that many")
@@ -354,12 +359,12 @@ def shift(interpreter: Interpreter, args: list[str]) -> int:
     return 0
 
 
-def set_(interpreter: Interpreter, args: list[str]) -> int:
+def set_(stack: Stack, args: list[str]) -> int:
     """Set options and arguments."""
-    shell = interpreter.process.shell
+    shell = stack.process.shell
     if not args:
         for name in sorted(shell.variables):
-            _out(interpreter, f"{name}='{shell.variables[name]}'\n")
+            _out(stack, f"{name}='{shell.variables[name]}'\n")
         return 0
     position = 0
     while position < len(args):
@@ -368,10 +373,10 @@ def set_(interpreter: Interpreter, args: list[str]) -> int:
             shell.args = args[position + 1 :]
             return 0
         if arg in ("-o", "+o") and position + 1 < len(args):
-            set_option(interpreter, args[position + 1], is_on=arg == "-o")
+            set_option(stack, args[position + 1], is_on=arg == "-o")
             position += 2
         elif len(arg) > 1 and arg[0] in "-+":
-            _set_letters(interpreter, arg, args, position)
+            _set_letters(stack, arg, args, position)
             position += 2 if arg.endswith("o") and position + 1 < len(args) else 1
         else:
             shell.args = args[position:]
@@ -379,13 +384,13 @@ def set_(interpreter: Interpreter, args: list[str]) -> int:
     return 0
 
 
-def _set_letters(interpreter: Interpreter, arg: str, args: list[str], position: int) -> None:
+def _set_letters(stack: Stack, arg: str, args: list[str], position: int) -> None:
     """Set options by their letters; an ``o`` at the end takes a name."""
-    shell = interpreter.process.shell
+    shell = stack.process.shell
     for letter in arg[1:]:
         if letter == "o":
             if position + 1 < len(args):
-                set_option(interpreter, args[position + 1], is_on=arg[0] == "-")
+                set_option(stack, args[position + 1], is_on=arg[0] == "-")
         elif arg[0] == "+":
             shell.options = shell.options.replace(letter, "")
         elif letter not in "aefhuxvnCbm":
@@ -397,9 +402,9 @@ def _set_letters(interpreter: Interpreter, arg: str, args: list[str], position: 
 OPTION_LETTERS = {"errexit": "e", "nounset": "u", "xtrace": "x", "allexport": "a", "noglob": "f"}
 
 
-def set_option(interpreter: Interpreter, name: str, *, is_on: bool) -> None:
+def set_option(stack: Stack, name: str, *, is_on: bool) -> None:
     """Set an option by its name. Raises Usage."""
-    shell = interpreter.process.shell
+    shell = stack.process.shell
     if name == "pipefail":
         shell.pipefail = is_on
         return
@@ -413,13 +418,13 @@ def set_option(interpreter: Interpreter, name: str, *, is_on: bool) -> None:
         shell.options += letter
 
 
-def getopts(interpreter: Interpreter, args: list[str]) -> int:
+def getopts(stack: Stack, args: list[str]) -> int:
     """Take the next option of the arguments."""
     if len(args) < 2:
         raise Usage("usage: getopts optstring var [arg]")
     letters, name = args[0], args[1]
-    scope = interpreter.scope()
-    shell = interpreter.process.shell
+    scope = stack.scope()
+    shell = stack.process.shell
     words = args[2:] or shell.args
     index = int(scope.get("OPTIND") or 1)
     position = shell.getopts[1] if shell.getopts[0] == index else 0
@@ -443,9 +448,9 @@ def getopts(interpreter: Interpreter, args: list[str]) -> int:
             if index > len(words):
                 scope.assign("OPTIND", str(index))
                 scope.assign(name, ":" if is_silent else "?")
-                scope.assign("OPTARG", letter)
+                scope.assign("OPTARG", letter if is_silent else "")
                 if not is_silent:
-                    interpreter.complain(f"No arg for -{letter} option")
+                    stack.complain(f"No arg for -{letter} option")
                 return 0
             value = words[index - 1]
             index += 1
@@ -458,15 +463,14 @@ def getopts(interpreter: Interpreter, args: list[str]) -> int:
         scope.assign(name, "?")
         scope.assign("OPTARG", letter if is_silent else "")
         if not is_silent:
-            interpreter.complain(f"Illegal option -{letter}")
+            stack.complain(f"Illegal option -{letter}")
         return 0
     scope.assign(name, letter)
-    if value is not None:
-        scope.assign("OPTARG", value)
+    scope.assign("OPTARG", value or "")
     return 0
 
 
-def read(interpreter: Interpreter, args: list[str]) -> int | None:
+def read(stack: Stack, args: list[str]) -> int | None:
     """Read a line into variables."""
     is_raw = False
     end = "\n"
@@ -484,14 +488,14 @@ def read(interpreter: Interpreter, args: list[str]) -> int | None:
             is_raw = is_raw or "r" in word
         else:
             names.append(word)
-    interpreter.push("read", -1, -1, [names, is_raw, end])
+    stack.push("read", -1, -1, [names, is_raw, end])
     return None
 
 
-def _read_line(interpreter: Interpreter, end: bytes, *, is_raw: bool) -> tuple[bytes, bool] | None:
+def _read_line(stack: Stack, end: bytes, *, is_raw: bool) -> tuple[bytes, bool] | None:
     """Return a line without its end, and whether it had one; None while more may come."""
-    machine = interpreter.machine
-    handle = machine.handle_of(interpreter.process, 0)
+    machine = stack.machine
+    handle = machine.handle_of(stack.process, 0)
     if handle is None:
         return b"", False
     data, is_over = machine.peek_input(handle)
@@ -516,26 +520,26 @@ def _read_line(interpreter: Interpreter, end: bytes, *, is_raw: bool) -> tuple[b
     return bytes(line), False
 
 
-def on_read(interpreter: Interpreter, frame: list[Any]) -> None:
+def on_read(stack: Stack, frame: list[Any]) -> None:
     """Go on with ``read``."""
     names, is_raw, end = frame[4]
-    found = _read_line(interpreter, end.encode(), is_raw=is_raw)
+    found = _read_line(stack, end.encode(), is_raw=is_raw)
     if found is None:
-        handle = interpreter.process.handles[0]
-        interpreter.process.block = Block("read", handle=handle, version=_waiting(interpreter))
+        handle = stack.process.handles[0]
+        stack.process.block = Block("read", handle=handle, version=_waiting(stack))
         return
     line, had_end = found
     text = line.decode("utf-8", "surrogateescape")
-    scope = interpreter.scope()
+    scope = stack.scope()
     _assign_fields(scope, names or ["REPLY"], text, is_raw=is_raw)
-    interpreter.pop(int(not had_end))
+    stack.pop(int(not had_end))
 
 
-def _waiting(interpreter: Interpreter) -> int:
-    handle = interpreter.machine.handle_of(interpreter.process, 0)
+def _waiting(stack: Stack) -> int:
+    handle = stack.machine.handle_of(stack.process, 0)
     if handle is None:
         return 0
-    return len(interpreter.machine.peek_input(handle)[0])
+    return len(stack.machine.peek_input(handle)[0])
 
 
 def _assign_fields(scope: Any, names: list[str], text: str, *, is_raw: bool) -> None:
@@ -547,14 +551,21 @@ def _assign_fields(scope: Any, names: list[str], text: str, *, is_raw: bool) -> 
     for index, name in enumerate(names):
         if index == len(names) - 1:
             value = rest.rstrip(blanks) if blanks else rest
-            if len(value) > 0 and len(names) > 1:
-                stripped = value[:-1]
-                if value[-1] in separators and value[-1] not in blanks:
-                    if not any(each in separators for each in stripped):
-                        value = stripped
+            if len(names) > 1:
+                value = _without_end(value, separators, blanks)
         else:
             value, rest = _first_field(rest, separators, blanks, is_raw=is_raw)
         scope.assign(name, value if is_raw else re.sub(r"\\(.)", r"\1", value))
+
+
+def _without_end(value: str, separators: str, blanks: str) -> str:
+    """Return the rest of a line without the separator that ends its only field."""
+    last = value[-1:]
+    if not last or last not in separators or last in blanks:
+        return value
+    rest = value[:-1]
+    has_more = any(each in separators for each in rest)
+    return value if has_more else rest
 
 
 def _first_field(text: str, separators: str, blanks: str, *, is_raw: bool) -> tuple[str, str]:
@@ -577,13 +588,13 @@ def _first_field(text: str, separators: str, blanks: str, *, is_raw: bool) -> tu
 # --- signals, jobs, time
 
 
-def trap(interpreter: Interpreter, args: list[str]) -> int:
+def trap(stack: Stack, args: list[str]) -> int:
     """Set what a signal does."""
-    shell = interpreter.process.shell
+    shell = stack.process.shell
     args = [arg for arg in args if arg != "--"]
     if not args or args == ["-p"]:
         for name, command_text in shell.traps.items():
-            _out(interpreter, f"trap -- '{command_text}' {name}\n")
+            _out(stack, f"trap -- '{command_text}' {name}\n")
         return 0
     if args[0] == "-l":
         return 0
@@ -615,12 +626,12 @@ def signal_name(text: str) -> str:
     return ""
 
 
-def kill(interpreter: Interpreter, args: list[str]) -> int:
+def kill(stack: Stack, args: list[str]) -> int:
     """Send a signal to processes."""
     number = SIGNALS["TERM"]
     words = list(args)
     if words[:1] == ["-l"]:
-        _out(interpreter, " ".join(SIGNALS) + "\n")
+        _out(stack, " ".join(SIGNALS) + "\n")
         return 0
     if words[:1] in (["-s"], ["-n"]) and len(words) > 1:
         words = [f"-{words[1]}", *words[2:]]
@@ -633,19 +644,19 @@ def kill(interpreter: Interpreter, args: list[str]) -> int:
     for word in words:
         if word == "--":
             continue
-        pid = _pid_of(interpreter, word)
-        process = interpreter.machine.processes.get(abs(pid))
+        pid = _pid_of(stack, word)
+        process = stack.machine.processes.get(abs(pid))
         if process is None or not process.is_alive:
-            interpreter.complain("kill: No such process")
+            stack.complain("kill: No such process")
             status = 1
         elif number:
-            interpreter.machine.deliver(process, number)
+            stack.machine.deliver(process, number)
     return status
 
 
-def _pid_of(interpreter: Interpreter, word: str) -> int:
+def _pid_of(stack: Stack, word: str) -> int:
     if word.startswith("%"):
-        jobs = interpreter.process.shell.jobs
+        jobs = stack.process.shell.jobs
         index = int(word[1:]) - 1 if word[1:].isdigit() else len(jobs) - 1
         if 0 <= index < len(jobs):
             return jobs[index]
@@ -653,24 +664,24 @@ def _pid_of(interpreter: Interpreter, word: str) -> int:
     return _number(word)
 
 
-def wait(interpreter: Interpreter, args: list[str]) -> int | None:
+def wait(stack: Stack, args: list[str]) -> int | None:
     """Wait for jobs."""
-    process = interpreter.process
-    pids = [_pid_of(interpreter, arg) for arg in args if not arg.startswith("-")]
+    process = stack.process
+    pids = [_pid_of(stack, arg) for arg in args if not arg.startswith("-")]
     has_names = bool(pids)
     pids = pids or list(process.shell.jobs)
-    interpreter.push("wait", -1, -1, [pids, has_names])
+    stack.push("wait", -1, -1, [pids, has_names])
     return None
 
 
-def on_wait(interpreter: Interpreter, frame: list[Any]) -> None:
+def on_wait(stack: Stack, frame: list[Any]) -> None:
     """Go on with ``wait``."""
     pids, has_names = frame[4]
-    machine = interpreter.machine
+    machine = stack.machine
     children = [pid for pid in pids if pid in machine.processes]
     if frame[3] == 0 and any(machine.processes[pid].is_alive for pid in children):
         frame[3] = 1
-        interpreter.process.block = Block("child", pids=children)
+        stack.process.block = Block("child", pids=children)
         return
     status = 127 if has_names and not children else 0
     for pid in children:
@@ -678,19 +689,19 @@ def on_wait(interpreter: Interpreter, frame: list[Any]) -> None:
             continue
         code = machine.reap(pid)
         status = code if has_names else 0
-    jobs = interpreter.process.shell.jobs
-    interpreter.process.shell.jobs = [pid for pid in jobs if pid in machine.processes]
-    interpreter.pop(status)
+    jobs = stack.process.shell.jobs
+    stack.process.shell.jobs = [pid for pid in jobs if pid in machine.processes]
+    stack.pop(status)
 
 
-def sleep(interpreter: Interpreter, args: list[str]) -> int | None:
+def sleep(stack: Stack, args: list[str]) -> int | None:
     """Let time pass."""
     seconds = sleep_seconds(args)
     if seconds is None:
-        interpreter.process.block = Block("never")
+        stack.process.block = Block("never")
     else:
-        moment = interpreter.machine.after(seconds)
-        interpreter.process.block = Block("until", moment=moment)
+        moment = stack.machine.after(seconds)
+        stack.process.block = Block("until", moment=moment)
     return 0
 
 
@@ -711,24 +722,24 @@ def sleep_seconds(args: list[str]) -> float | None:
     return total
 
 
-def jobs(interpreter: Interpreter, args: list[str]) -> int:
+def jobs(stack: Stack, args: list[str]) -> int:
     """List the jobs."""
-    processes = interpreter.machine.processes
-    for index, pid in enumerate(interpreter.process.shell.jobs, 1):
+    processes = stack.machine.processes
+    for index, pid in enumerate(stack.process.shell.jobs, 1):
         job = processes.get(pid)
         if job is not None and job.is_alive:
             if "-p" in args:
-                _out(interpreter, f"{pid}\n")
+                _out(stack, f"{pid}\n")
             else:
-                _out(interpreter, f"[{index}] + Running\n")
+                _out(stack, f"[{index}] + Running\n")
     return 0
 
 
-def umask(interpreter: Interpreter, args: list[str]) -> int:
+def umask(stack: Stack, args: list[str]) -> int:
     """Show or set the mode that new files do not get."""
-    shell = interpreter.process.shell
+    shell = stack.process.shell
     if not args:
-        _out(interpreter, f"{shell.umask:04o}\n")
+        _out(stack, f"{shell.umask:04o}\n")
         return 0
     if not re.fullmatch(r"[0-7]{1,4}", args[0]):
         raise Usage(f"Illegal number: {args[0]}")
@@ -736,59 +747,59 @@ def umask(interpreter: Interpreter, args: list[str]) -> int:
     return 0
 
 
-def ulimit(interpreter: Interpreter, args: list[str]) -> int:
+def ulimit(stack: Stack, args: list[str]) -> int:
     """Show a limit: there is none."""
     if len([arg for arg in args if not arg.startswith("-")]) == 0:
-        _out(interpreter, "unlimited\n")
+        _out(stack, "unlimited\n")
     return 0
 
 
 # --- programs
 
 
-def command(interpreter: Interpreter, args: list[str]) -> int | None:
+def command(stack: Stack, args: list[str]) -> int | None:
     """Carry out a command past functions, or say what it is."""
     words = [arg for arg in args if arg != "-p"]
     if words[:1] in (["-v"], ["-V"]):
-        return _describe(interpreter, words[1:], is_verbose=words[0] == "-V")
+        return _describe(stack, words[1:], is_verbose=words[0] == "-V")
     if not words:
         return 0
     builtin = BUILTINS.get(words[0])
     if builtin is not None:
-        return builtin(interpreter, words[1:])
-    interpreter.push("program", -1, -1, {"argv": words, "env": {}})
+        return builtin(stack, words[1:])
+    stack.push("program", -1, -1, {"argv": words, "env": {}})
     return None
 
 
-def type_(interpreter: Interpreter, args: list[str]) -> int:
+def type_(stack: Stack, args: list[str]) -> int:
     """Say what words are."""
-    return _describe(interpreter, args, is_verbose=True)
+    return _describe(stack, args, is_verbose=True)
 
 
-def _describe(interpreter: Interpreter, words: list[str], *, is_verbose: bool) -> int:
+def _describe(stack: Stack, words: list[str], *, is_verbose: bool) -> int:
     status = 0
     for word in words:
-        if word in interpreter.process.shell.functions:
+        if word in stack.process.shell.functions:
             what, shown = f"{word} is a shell function", word
         elif word in BUILTINS:
             what, shown = f"{word} is a shell builtin", word
         elif is_known_program(word):
             path = word if "/" in word else f"/bin/{word}"
             what, shown = f"{word} is {path}", path
-        elif "/" in word and interpreter.machine.files.is_file(word):
+        elif "/" in word and stack.machine.files.is_file(word):
             what, shown = f"{word} is {word}", word
         else:
             if is_verbose:
-                _out(interpreter, f"{word}: not found\n")
-            status = 127 if not is_verbose or not interpreter.process.shell.has_braces else 1
+                _out(stack, f"{word}: not found\n")
+            status = 127 if not is_verbose or not stack.process.shell.has_braces else 1
             continue
-        _out(interpreter, f"{what if is_verbose else shown}\n")
+        _out(stack, f"{what if is_verbose else shown}\n")
     return status
 
 
-def alias(interpreter: Interpreter, args: list[str]) -> int:
+def alias(stack: Stack, args: list[str]) -> int:
     """Give a command another name."""
-    aliases = interpreter.process.shell.aliases
+    aliases = stack.process.shell.aliases
     for arg in args:
         name, separator, value = arg.partition("=")
         if separator:
@@ -796,9 +807,9 @@ def alias(interpreter: Interpreter, args: list[str]) -> int:
     return 0
 
 
-def unalias(interpreter: Interpreter, args: list[str]) -> int:
+def unalias(stack: Stack, args: list[str]) -> int:
     """Forget other names of commands."""
-    aliases = interpreter.process.shell.aliases
+    aliases = stack.process.shell.aliases
     for arg in args:
         if arg == "-a":
             aliases.clear()
@@ -806,17 +817,17 @@ def unalias(interpreter: Interpreter, args: list[str]) -> int:
     return 0
 
 
-def let(interpreter: Interpreter, args: list[str]) -> int:
+def let(stack: Stack, args: list[str]) -> int:
     """Evaluate expressions."""
-    value = 0
+    status = 1
     for arg in args:
-        value = interpreter.evaluate_text(arg)
-    return int(value == 0)
+        status = stack.judge(arg)
+    return status
 
 
-def times(interpreter: Interpreter, args: list[str]) -> int:
+def times(stack: Stack, args: list[str]) -> int:
     """Print the time of processors that was used: none."""
-    _out(interpreter, "0m0.000000s 0m0.000000s\n0m0.000000s 0m0.000000s\n")
+    _out(stack, "0m0.000000s 0m0.000000s\n0m0.000000s 0m0.000000s\n")
     return 0
 
 
@@ -830,3 +841,24 @@ BUILTINS: Mapping[str, Builtin] = {
     "true": colon, "type": type_, "typeset": local, "ulimit": ulimit, "umask": umask,
     "unalias": unalias, "unset": unset, "wait": wait,
 }  # fmt: skip
+
+
+def run(stack: Stack, builtin: Builtin, words: list[str], variables: dict[str, str]) -> None:
+    process = stack.process
+    is_special = words[0] in SPECIAL and not process.shell.has_braces
+    if variables:
+        stack.set_for_builtin(variables, is_kept=is_special or words[0] == "exec")
+    try:
+        status = builtin(stack, words[1:])
+    except Usage as error:
+        stack.complain(f"{words[0]}: {error.message}")
+        status = error.status
+        if is_special:
+            raise FatalError("", status) from None
+    except FatalError as error:
+        if not process.shell.has_braces or not error.message:
+            raise
+        stack.complain(error.message)  # bash goes on
+        status = error.status
+    if status is not None:
+        process.status = status

@@ -121,9 +121,9 @@ class Condition:
             if self._take() != ")":
                 raise ConditionError("closing paren expected")
             return result
-        if len(word) == 2 and word[0] == "-" and following is not None:
-            if word[1] in UNARY_FILES or word in ("-z", "-n", "-v"):
-                return self._unary(word, self._take())
+        is_unary = word in ("-z", "-n", "-v") or word.removeprefix("-") in UNARY_FILES
+        if is_unary and len(word) == 2 and following is not None:
+            return self._unary(word, self._take())
         return word != ""
 
     # --- single tests

@@ -1,6 +1,7 @@
 """The expansion of words: parameters, substitutions, arithmetic, splitting into fields, patterns.
 
-The outputs of command substitutions are there already: the interpreter has run them.
+A command substitution whose output is not there yet ends the expansion with NeedsOutput: the
+interpreter runs it, and begins again.
 """
 
 from __future__ import annotations
@@ -22,11 +23,23 @@ RANGE = re.compile(r"(-?\d+|[a-zA-Z])\.\.(-?\d+|[a-zA-Z])(?:\.\.(-?\d+))?")
 
 
 class ExpansionError(Exception):
-    """A word that cannot be expanded: the shell ends with the message."""
+    """A word that cannot be expanded: the shell ends with the message.
 
-    def __init__(self, message: str) -> None:
+    :ivar is_unset: because a variable is not set.
+    """
+
+    def __init__(self, message: str, *, is_unset: bool = False) -> None:
         super().__init__(message)
         self.message = message
+        self.is_unset = is_unset
+
+
+class NeedsOutput(Exception):
+    """A command substitution whose output is needed next: the list that prints it."""
+
+    def __init__(self, body: int) -> None:
+        super().__init__(body)
+        self.body = body
 
 
 class Scope(Protocol):
@@ -37,6 +50,7 @@ class Scope(Protocol):
     args: list[str]
     has_braces: bool
     fails_on_unset: bool
+    finds_paths: bool
 
     def get(self, name: str) -> str | None:
         """Return the value of a variable or of a special parameter, None where it is not set."""
@@ -57,22 +71,10 @@ class Piece(NamedTuple):
 BREAK = Piece("", is_quoted=True, is_break=True)
 
 
-def substitutions(word: Word) -> Iterator[int]:
-    """Yield the lists whose output a word needs, in their order."""
-    for part in word:
-        match part:
-            case Substitution(body, _):
-                yield body
-            case Parameter(_, _, operand, _):
-                yield from substitutions(operand)
-            case Arithmetic(expression, _):
-                yield from substitutions(expression)
-
-
 class Expansion:
-    """Expands the words of one command.
+    """Expands the words of one command. Everything here raises ExpansionError and NeedsOutput.
 
-    :param outputs: what the substitutions have printed, in the order of :func:`substitutions`.
+    :param outputs: what substitutions have printed, in the order in which they are needed.
     """
 
     def __init__(self, scope: Scope, outputs: Sequence[str] = ()) -> None:
@@ -113,7 +115,9 @@ class Expansion:
         match part:
             case Text(text, is_quoted):
                 yield Piece(text, is_quoted)
-            case Substitution(_, is_quoted):
+            case Substitution(body, is_quoted):
+                if not self._outputs:
+                    raise NeedsOutput(body)
                 yield Piece(self._outputs.pop(0), is_quoted, is_split=not is_quoted)
             case Arithmetic(expression, is_quoted):
                 value = self._evaluate(self.text(expression))
@@ -140,7 +144,8 @@ class Expansion:
             yield from self._conditional(part, value or "", is_set=is_set)
             return
         if value is None and self._scope.fails_on_unset and part.name not in ("@", "*"):
-            raise ExpansionError(f"{part.name}: parameter not set")
+            what = "unbound variable" if self._scope.has_braces else "parameter not set"
+            raise ExpansionError(f"{part.name}: {what}", is_unset=True)
         text = self._transformed(part, value or "")
         yield Piece(text, part.is_quoted, is_split=not part.is_quoted)
 
@@ -179,9 +184,11 @@ class Expansion:
             yield Piece(text, part.is_quoted, is_split=not part.is_quoted)
             return
         default = "parameter not set or null" if ":" in part.operator else "parameter not set"
-        raise ExpansionError(f"{part.name}: {text or default}")
+        raise ExpansionError(f"{part.name}: {text or default}", is_unset=True)
 
     def _operand(self, part: Parameter) -> Iterator[Piece]:
+        if part.is_quoted and not part.word:
+            yield Piece("", is_quoted=True)
         for piece in self._pieces(part.word):
             if part.is_quoted:
                 yield piece._replace(is_quoted=True, is_split=False)
@@ -197,7 +204,7 @@ class Expansion:
             case "length":
                 if part.name in ("@", "*"):
                     return str(len(self._scope.args))
-                return str(len(value))
+                return str(len(value.encode("utf-8", "surrogateescape")))
             case "#" | "##":
                 pattern = self.pattern(part.word)
                 return globbing.remove_prefix(value, pattern, is_longest=part.operator == "##")
@@ -250,7 +257,9 @@ class Expansion:
         offset_text, separator, length_text = self.text(part.word).partition(":")
         offset = int(self._evaluate(offset_text))
         if offset < 0:
-            offset = max(len(value) + offset, 0)
+            offset += len(value)
+        if offset < 0:
+            return ""
         if not separator:
             return value[offset:]
         length = int(self._evaluate(length_text))
@@ -291,7 +300,7 @@ class Expansion:
     def _paths(self, field: list[Piece]) -> list[str]:
         """Return the files that a field matches as a pattern, else its text."""
         text = "".join(piece.text for piece in field)
-        if not any(
+        if not self._scope.finds_paths or not any(
             not piece.is_quoted and any(each in piece.text for each in globbing.SPECIAL)
             for piece in field
         ):

@@ -41,7 +41,7 @@ class FileError(Exception):
 
 
 class FileStat(NamedTuple):
-    """What is known of a file beside its content.
+    """The facts about a file beside its content.
 
     :ivar kind: ``f`` for a file, ``d`` for a directory, ``l`` for a symbolic link, ``c`` for a
         device.
@@ -196,7 +196,7 @@ class Mount(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where a path leads: the entry, if it is there, and the directory that holds its name."""
+    """The end of a path: the entry, if it is there, and the directory that holds its name."""
 
     path: str
     tree: Tree
@@ -207,8 +207,14 @@ class _Place(NamedTuple):
     is_mount: bool
 
 
+def _check_room(tree: Tree, growth: int) -> None:
+    """Raise FileError where a tree has no room for so many more bytes."""
+    if growth > 0 and tree.limit is not None and tree.size + growth > tree.limit:
+        raise FileError(NO_SPACE)
+
+
 class FileSystem:
-    """What one container sees: its own layer with mounts over it.
+    """The files of one container: its own layer with mounts over it.
 
     Paths are absolute; ``.`` and ``..`` and links are followed as the system does. Everything
     raises FileError.
@@ -276,16 +282,17 @@ class FileSystem:
                 raise FileError(NOT_DIRECTORY)
             child = self._child(place, part)
             is_last = not parts
-            if child.node is not None and child.node.kind == LINK:
-                if not is_last or follow or wants_folder:
-                    links += 1
-                    if links > MAX_LINKS:
-                        raise FileError(TOO_MANY_LINKS)
-                    target = child.node.target
-                    if target.startswith("/"):
-                        stack = [self._top()]
-                    parts = [each for each in target.split("/") if each and each != "."] + parts
-                    continue
+            is_link = child.node is not None and child.node.kind == LINK
+            is_followed = not is_last or follow or wants_folder
+            if child.node is not None and is_link and is_followed:
+                links += 1
+                if links > MAX_LINKS:
+                    raise FileError(TOO_MANY_LINKS)
+                target = child.node.target
+                if target.startswith("/"):
+                    stack = [self._top()]
+                parts = [each for each in target.split("/") if each and each != "."] + parts
+                continue
             if child.node is None and not is_last:
                 raise FileError(MISSING)
             stack.append(child)
@@ -430,10 +437,7 @@ class FileSystem:
             self._add(place, node, now)
         self._require_writable(place)
         content = node.data + data if append else data
-        limit = place.tree.limit
-        if limit is not None and len(content) > len(node.data):
-            if place.tree.size - len(node.data) + len(content) > limit:
-                raise FileError(NO_SPACE)
+        _check_room(place.tree, len(content) - len(node.data))
         node.data = content
         node.modified = now
         if mode is not None:

@@ -24,7 +24,9 @@ def _byte(code: int) -> str:
     return bytes([code]).decode("utf-8", "surrogateescape")
 
 
-def unescape(text: str, *, is_format: bool = False) -> tuple[str, bool]:
+def unescape(
+    text: str, *, is_format: bool = False, has_hexadecimal: bool = True
+) -> tuple[str, bool]:
     """Undo backslashes. Return the text, and whether ``\\c`` has cut it off."""
     parts = []
     position = 0
@@ -50,6 +52,8 @@ def unescape(text: str, *, is_format: bool = False) -> tuple[str, bool]:
             parts.append(_byte(int(zero_octal[:2] or "0", 8)) + zero_octal[2:])
         elif octal:
             parts.append(_byte(int(octal, 8)))
+        elif not has_hexadecimal:
+            parts.append(found[0])
         elif hexadecimal:
             parts.append(_byte(int(hexadecimal, 16)))
         else:
@@ -160,9 +164,9 @@ def _converted(found: re.Match[str], arguments: _Arguments) -> tuple[str, bool]:
             if conversion == "b":
                 text, is_cut = unescape(text)
             if has_precision:
-                text = text[:precision]
+                text = _cut(text, precision)
         case "c":
-            text = (arguments.take() or "")[:1]
+            text = _cut(arguments.take() or "", 1)
         case "q":
             text = _quoted(arguments.take() or "")
         case "d" | "i" | "u" | "x" | "X" | "o":
@@ -178,7 +182,19 @@ def _converted(found: re.Match[str], arguments: _Arguments) -> tuple[str, bool]:
                 text = sign + text[len(sign) :].rjust(width - len(sign), "0")
         case _:
             raise FormatError(f"%{conversion}: invalid directive")
-    return (text.ljust(width) if "-" in flags else text.rjust(width)), is_cut
+    missing = " " * (width - _size(text))
+    return (text + missing if "-" in flags else missing + text), is_cut
+
+
+def _size(text: str) -> int:
+    """Return the number of a text's bytes, by which widths count."""
+    return len(text.encode("utf-8", "surrogateescape"))
+
+
+def _cut(text: str, size: int) -> str:
+    """Return the first bytes of a text."""
+    data = text.encode("utf-8", "surrogateescape")
+    return data[:size].decode("utf-8", "surrogateescape")
 
 
 def _digits(value: int, conversion: str, flags: str, precision: int, width: int) -> str:

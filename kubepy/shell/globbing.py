@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -69,7 +70,9 @@ def _bracket(pattern: str, position: int) -> tuple[str, int]:
     if pattern[end : end + 1] == "]":
         end += 1
     while end < len(pattern) and pattern[end] != "]":
-        if pattern.startswith("[:", end):
+        if pattern[end] == "\\":
+            end += 1
+        elif pattern.startswith("[:", end):
             closing = pattern.find(":]", end)
             end = closing + 1 if closing > 0 else end
         end += 1
@@ -80,16 +83,39 @@ def _bracket(pattern: str, position: int) -> tuple[str, int]:
     if inner[:1] in ("!", "^"):
         negation = "^"
         inner = inner[1:]
-    inner = inner.replace("\\", "\\\\") if "\\" not in inner else inner
-    for name, members in _CLASSES.items():
-        inner = inner.replace(f"[:{name}:]", members)
-    inner = inner.replace("[", r"\[")
-    if inner.startswith("]"):
-        inner = "\\" + inner
-    return f"[{negation}{inner}]", end + 1
+    members = "".join(_members(inner))
+    if not members:
+        return ("." if negation else "(?!)"), end + 1
+    return f"[{negation}{members}]", end + 1
 
 
-_CLASSES = {
+def _members(inner: str) -> Iterator[str]:
+    """Yield the members of ``[…]`` for a regular expression; a range that is empty has none."""
+    position = 0
+    while position < len(inner):
+        found = CHARACTER_CLASS.match(inner, position)
+        if found is not None and found[1] in CLASSES:
+            yield CLASSES[found[1]]
+            position = found.end()
+            continue
+        first, position = _character(inner, position)
+        if inner[position : position + 1] == "-" and position + 1 < len(inner):
+            last, position = _character(inner, position + 1)
+            if first <= last:
+                yield f"{re.escape(first)}-{re.escape(last)}"
+        else:
+            yield re.escape(first)
+
+
+def _character(inner: str, position: int) -> tuple[str, int]:
+    """Return a character of ``[…]``, of which a backslash is undone, and the position after it."""
+    if inner[position] == "\\" and position + 1 < len(inner):
+        position += 1
+    return inner[position], position + 1
+
+
+CHARACTER_CLASS = re.compile(r"\[:([a-z]+):\]")
+CLASSES = {
     "alpha": "a-zA-Z",
     "digit": "0-9",
     "alnum": "a-zA-Z0-9",

@@ -8,13 +8,12 @@ and is taken off the stack.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from kubepy.shell import builtins, globbing
-from kubepy.shell.arithmetic import ExpressionError, evaluate
 from kubepy.shell.conditions import Condition, ConditionError
-from kubepy.shell.expansion import Expansion, ExpansionError, substitutions
+from kubepy.shell.expansion import Expansion, ExpansionError, NeedsOutput
 from kubepy.shell.files import FileError
 from kubepy.shell.processes import (
     FILE,
@@ -25,103 +24,20 @@ from kubepy.shell.processes import (
     Block,
     Frame,
     Handle,
-    Process,
 )
-from kubepy.shell.syntax import Assignment, Node, Redirect, Word
+from kubepy.shell.programs import Programs
+from kubepy.shell.scope import FatalError, set_variable
+from kubepy.shell.stack import DATA, KIND, NODE, SCRIPT, STEP, Stack
+from kubepy.shell.syntax import Assignment, Command, Redirect
 
-if TYPE_CHECKING:
-    from kubepy.shell.files import FileSystem
-    from kubepy.shell.machine import Machine
-
-KIND, SCRIPT, NODE, STEP, DATA = range(5)
-CLOSED = -1  # a descriptor that a redirection has closed
-
-
-class FatalError(Exception):
-    """An error with which a shell that is not interactive ends."""
-
-    def __init__(self, message: str, status: int = 2) -> None:
-        super().__init__(message)
-        self.message = message
-        self.status = status
+FAILED = 2  # the step of a compound command whose redirections have failed
+BAD_DESCRIPTOR = "Bad file descriptor"
 
 
-class ShellScope:
-    """The variables of a process, as expansions see them."""
-
-    def __init__(self, machine: Machine, process: Process) -> None:
-        self.machine = machine
-        self.process = process
-        self.files: FileSystem = machine.files
-        self.cwd = process.cwd
-        self.args = process.shell.args
-        self.has_braces = process.shell.has_braces
-        self.fails_on_unset = "u" in process.shell.options
-        self.status = process.status
-
-    def get(self, name: str) -> str | None:
-        """Return the value of a variable or of a special parameter."""
-        shell = self.process.shell
-        value = shell.variables.get(name)
-        if value is not None:
-            return value
-        match name:
-            case "?":
-                return str(self.status)
-            case "#":
-                return str(len(shell.args))
-            case "$":
-                return str(shell.main_pid or self.process.pid)
-            case "!":
-                return str(shell.last_job) if shell.last_job else None
-            case "-":
-                return shell.options
-            case "0":
-                return shell.zero
-            case "RANDOM":
-                self.process.is_unsteady = True
-                return str(int(self.machine.random() * 32768)) if shell.has_braces else None
-            case "PWD":
-                return self.process.cwd
-            case "HOSTNAME":
-                return self.machine.hostname if shell.has_braces else None
-            case "PPID":
-                return str(self.process.parent)
-            case "SECONDS" if shell.has_braces:
-                self.process.is_unsteady = True
-                return str(int((self.machine.now - self.process.started).total_seconds()))
-        if name.isdigit():
-            number = int(name)
-            return shell.args[number - 1] if number <= len(shell.args) else None
-        return None
-
-    def assign(self, name: str, value: str) -> None:
-        """Set a variable."""
-        set_variable(self.process, name, value)
-
-
-def set_variable(process: Process, name: str, value: str) -> None:
-    """Set a variable of a shell. Raises FatalError for one that is read-only."""
-    if name in process.shell.readonly:
-        raise FatalError(f"{name}: is read only")
-    process.shell.variables[name] = value
-    if "a" in process.shell.options and name not in process.shell.exported:
-        process.shell.exported.append(name)
-
-
-class Interpreter:
+class ShellInterpreter(Stack):
     """Carries out the steps of one process of a machine."""
 
-    def __init__(self, machine: Machine, process: Process) -> None:
-        self.machine = machine
-        self.process = process
-        self.status_before = 0  # of the command before one whose substitutions have ended
-
     # --- frames
-
-    def push(self, kind: str, script: int, node: int, data: Any = None) -> None:
-        """Put a command on the stack."""
-        self.process.frames.append([kind, script, node, 0, data])
 
     def push_node(self, script: int, number: int) -> None:
         """Put the command of a node on the stack."""
@@ -131,20 +47,16 @@ class Interpreter:
         else:
             self.push(node.kind, script, number)
 
-    def pop(self, status: int | None = None) -> None:
-        """Take the uppermost command off the stack."""
-        self.process.frames.pop()
-        if status is not None:
-            self.process.status = status
-
     def step(self) -> None:
         """Carry out one step of the uppermost command."""
         process = self.process
         frame = process.frames[-1]
         try:
             HANDLERS[frame[KIND]](self, frame)
+        except NeedsOutput as need:
+            self.capture(frame, need.body)
         except ExpansionError as error:
-            self.die(error.message, 2)
+            self.die(error.message, self.status_of(error))
         except FatalError as error:
             self.die(error.message, error.status)
 
@@ -152,46 +64,6 @@ class Interpreter:
         """End the shell with a message."""
         self.complain(message)
         self.exit(status)
-
-    def complain(self, message: str) -> None:
-        """Print a message of the shell itself."""
-        line = self.line()
-        zero = self.process.shell.zero
-        separator = f"{zero}: {line}: "
-        if self.process.shell.has_braces:
-            separator = f"{zero}: line {line}: "
-        self.machine.write(self.process, 2, f"{separator}{message}\n".encode())
-
-    def line(self) -> int:
-        """Return the line of the script that is carried out."""
-        for frame in reversed(self.process.frames):
-            if frame[SCRIPT] >= 0 and frame[NODE] >= 0:
-                return self.machine.node(frame[SCRIPT], frame[NODE]).line
-        return 1
-
-    def exit(self, status: int) -> None:
-        """End the shell: the trap of EXIT is carried out first."""
-        process = self.process
-        self.unwind(0)
-        action = process.shell.traps.pop("EXIT", "")
-        process.status = status
-        if action:
-            process.exiting = status
-            self.push_script(action)
-        else:
-            process.exiting = None
-            self.machine.end(process, status)
-
-    def unwind(self, height: int) -> None:
-        """Take commands off the stack down to a height; what they have changed is put back."""
-        frames = self.process.frames
-        while len(frames) > height:
-            self.machine.captures.pop(f"{self.process.pid}/{len(frames)}", None)
-            frame = frames.pop()
-            if frame[KIND] in ("redirected", "restore") and frame[DATA]:
-                self.restore_handles(frame[DATA])
-            elif frame[KIND] == "call":
-                self.end_call(frame)
 
     # --- lists and conditions
 
@@ -275,33 +147,32 @@ class Interpreter:
 
     def on_for(self, frame: Frame) -> None:
         node = self.machine.node(frame[SCRIPT], frame[NODE])
-        if frame[DATA] is None:
-            outputs = self.outputs_of(frame, node.words)
-            if outputs is None:
-                return
-            frame[DATA] = self.values_of(node, outputs)
-            self.process.status = 0
+        if frame[STEP] == 0:
+            frame[DATA] = self.values_of(node, frame)
+            frame[STEP] = 1
+            if not frame[DATA]:
+                self.process.status = 0
         if not frame[DATA]:
             self.pop()
             return
         set_variable(self.process, node.name, frame[DATA].pop(0))
         self.push_node(frame[SCRIPT], node.children[0])
 
-    def values_of(self, node: Node, outputs: list[str]) -> list[str]:
+    def values_of(self, node: Command, frame: Frame) -> list[str]:
         if not node.operators:
             return list(self.process.shell.args)
-        expansion = self.expansion(outputs)
+        expansion = self.expansion(frame)
         return [value for word in node.words for value in expansion.fields(word)]
 
     def on_arithmetic_for(self, frame: Frame) -> None:
         node = self.machine.node(frame[SCRIPT], frame[NODE])
         first, condition, last = node.words
-        if frame[STEP] == 0:
-            self.evaluate(first)
-        else:
-            self.evaluate(last)
+        expansion = self.expansion(frame)
+        self.evaluate(expansion.text(first if frame[STEP] == 0 else last))
+        goes_on = not condition or self.evaluate(expansion.text(condition)) != 0
         frame[STEP] = 1
-        if condition and not self.evaluate(condition):
+        frame[DATA] = None
+        if not goes_on:
             self.pop(0)
             return
         self.push_node(frame[SCRIPT], node.children[0])
@@ -311,29 +182,28 @@ class Interpreter:
         if frame[STEP] == 2:
             self.pop()
             return
-        patterns = [pattern for item in node.items for pattern in item.patterns]
-        outputs = self.outputs_of(frame, [*node.words, *patterns])
-        if outputs is None:
-            return
-        expansion = self.expansion(outputs)
-        subject = expansion.text(node.words[0])
+        bodies = self.chosen_bodies(node, self.expansion(frame))
         frame[STEP] = 2
         frame[DATA] = None
-        is_matched = False
-        bodies: list[int] = []
-        for item in node.items:
-            item_patterns = [expansion.pattern(pattern) for pattern in item.patterns]
-            if is_matched or any(globbing.matches(subject, each) for each in item_patterns):
-                bodies.append(item.body)
-                is_matched = item.falls_through
-                if not is_matched:
-                    break
         if not bodies:
             self.process.status = 0
-        elif outputs:
-            self.process.status = self.status_before
         for body in reversed(bodies):
             self.push_node(frame[SCRIPT], body)
+
+    def chosen_bodies(self, node: Command, expansion: Expansion) -> list[int]:
+        """Return the lists of ``case`` that are carried out."""
+        subject = expansion.text(node.words[0])
+        bodies: list[int] = []
+        is_chosen = False
+        for item in node.items:
+            is_chosen = is_chosen or any(
+                globbing.matches(subject, expansion.pattern(pattern)) for pattern in item.patterns
+            )
+            if is_chosen:
+                bodies.append(item.body)
+                if not item.falls_through:
+                    break
+        return bodies
 
     def on_function(self, frame: Frame) -> None:
         node = self.machine.node(frame[SCRIPT], frame[NODE])
@@ -381,7 +251,7 @@ class Interpreter:
         if not is_negated and frame[DATA]:
             self.check_errexit()
 
-    def start_pipeline(self, frame: Frame, node: Node) -> list[int]:
+    def start_pipeline(self, frame: Frame, node: Command) -> list[int]:
         pids = []
         previous: int | None = None
         for index, child_node in enumerate(node.children):
@@ -398,32 +268,14 @@ class Interpreter:
 
     def on_arithmetic(self, frame: Frame) -> None:
         node = self.machine.node(frame[SCRIPT], frame[NODE])
-        outputs = self.outputs_of(frame, node.words)
-        if outputs is None:
-            return
-        text = self.expansion(outputs).text(node.words[0])
-        self.pop(int(self.evaluate_text(text) == 0))
+        text = self.expansion(frame).text(node.words[0])
+        self.pop(self.judge(text))
         self.check_errexit()
-
-    def evaluate(self, word: Word) -> int:
-        if not word:
-            return 0
-        return self.evaluate_text(self.expansion([]).text(word))
-
-    def evaluate_text(self, text: str) -> int:
-        scope = self.scope()
-        try:
-            return evaluate(text, lambda name: scope.get(name) or "", scope.assign)
-        except ExpressionError as error:
-            raise FatalError(f"arithmetic expression: {error}") from None
 
     def on_condition(self, frame: Frame) -> None:
         """Judge ``[[ … ]]``."""
         node = self.machine.node(frame[SCRIPT], frame[NODE])
-        outputs = self.outputs_of(frame, node.words)
-        if outputs is None:
-            return
-        expansion = self.expansion(outputs)
+        expansion = self.expansion(frame)
         words: list[str] = []
         for word in node.words:
             takes_pattern = bool(words) and words[-1] in ("=", "==", "!=")
@@ -444,63 +296,58 @@ class Interpreter:
 
     # --- substitutions and redirections
 
-    def scope(self) -> ShellScope:
-        return ShellScope(self.machine, self.process)
-
-    def expansion(self, outputs: list[str]) -> Expansion:
-        scope = self.scope()
-        if outputs:
-            scope.status = self.status_before
-        return Expansion(scope, outputs)
-
-    def outputs_of(self, frame: Frame, words: list[Word]) -> list[str] | None:
-        """Return what the substitutions in some words have printed; None while one of them runs:
-        the step is carried out again when it has ended."""
-        bodies = [body for word in words for body in substitutions(word)]
-        if not bodies:
-            return []
-        key = len(self.process.frames)
-        waiting: dict[str, Any] = self.machine.captures.setdefault(f"{self.process.pid}/{key}", {})
-        waiting.setdefault("status", self.process.status)
-        outputs: list[str] = waiting.setdefault("outputs", [])
+    def expansion(self, frame: Frame) -> Expansion:
+        """Return the expansion of the words of a command: it begins anew with each substitution
+        that has ended, until all outputs are there."""
+        waiting: dict[str, Any] = frame[DATA] or {}
         if "pid" in waiting:
-            outputs.append(self.captured(waiting))
-        if len(outputs) < len(bodies):
-            self.capture(frame[SCRIPT], bodies[len(outputs)], waiting)
-            return None
-        del self.machine.captures[f"{self.process.pid}/{key}"]
-        self.status_before = waiting["status"]
-        return outputs
+            self.take_capture(waiting)
+        self.changes = []
+        return Expansion(self.scope(), waiting.get("outputs", ()))
 
-    def capture(self, script: int, body: int, waiting: dict[str, Any]) -> None:
-        child = self.machine.fork(self.process)
-        pipe = self.machine.new_pipe()
-        child.handles[1] = self.machine.open(Handle(PIPE_BEGIN, pipe=pipe))
-        child.frames.append(["node", script, body, 0, None])
-        waiting["pid"] = child.pid
-        waiting["pipe"] = pipe
-        self.machine.captured_pipes.add(pipe)
+    def capture(self, frame: Frame, body: int) -> None:
+        """Start the substitution that an expansion needs. It sees what the expansion has set by
+        now; this is then undone, for the expansion begins again."""
+        machine = self.machine
+        child = machine.fork(self.process)
+        for name, value in reversed(self.changes):
+            self.restore_variables({name: value})
+        pipe = machine.new_pipe()
+        child.handles[1] = machine.open(Handle(PIPE_BEGIN, pipe=pipe))
+        child.frames.append(["node", frame[SCRIPT], body, 0, None])
+        if frame[DATA] is None:
+            frame[DATA] = {"outputs": []}
+        frame[DATA]["pid"] = child.pid
+        frame[DATA]["pipe"] = pipe
+        machine.captured_pipes.add(pipe)
         self.process.block = Block("child", pids=[child.pid])
 
-    def captured(self, waiting: dict[str, Any]) -> str:
-        self.process.status = self.machine.reap(waiting.pop("pid"))
+    def take_capture(self, waiting: dict[str, Any]) -> None:
+        """Take the output of a substitution that has ended."""
+        status = self.machine.reap(waiting.pop("pid"))
         data = self.machine.drain(waiting.pop("pipe"))
-        return data.replace(b"\0", b"").decode("utf-8", "surrogateescape").rstrip("\n")
+        text = data.replace(b"\0", b"").decode("utf-8", "surrogateescape").rstrip("\n")
+        waiting["outputs"].append(text)
+        waiting["status"] = status
+        if self.process.shell.has_braces:
+            self.process.status = status
 
     def on_redirected(self, frame: Frame) -> None:
         """Carry out a compound command with redirections."""
         node = self.machine.node(frame[SCRIPT], frame[NODE])
-        if frame[STEP] == 1:
+        if frame[STEP] > 0:
             self.restore_handles(frame[DATA])
             self.pop()
+            if frame[STEP] == FAILED:
+                self.check_errexit()
             return
-        outputs = self.outputs_of(frame, [redirect.word for redirect in node.redirects])
-        if outputs is None:
-            return
+        expansion = self.expansion(frame)
+        targets = [expansion.text(redirect.word) for redirect in node.redirects]
         frame[DATA] = {str(number): handle for number, handle in self.process.handles.items()}
         frame[STEP] = 1
-        if not self.redirect(node.redirects, self.expansion(outputs)):
+        if not self.redirect(node.redirects, targets):
             self.process.status = self.redirect_status
+            frame[STEP] = FAILED
             return
         self.push(node.kind, frame[SCRIPT], frame[NODE])
 
@@ -509,31 +356,31 @@ class Interpreter:
         """The exit status of a command whose redirection fails."""
         return 1 if self.process.shell.has_braces else 2
 
-    def restore_handles(self, saved: Mapping[str, int]) -> None:
-        self.process.handles = {int(number): handle for number, handle in saved.items()}
+    def redirect(self, redirects: list[Redirect], targets: list[str]) -> bool:
+        """Carry out redirections. Return whether they succeed; a problem is printed.
 
-    def redirect(self, redirects: list[Redirect], expansion: Expansion) -> bool:
-        """Carry out redirections. Return whether they succeed; a problem is printed."""
-        for redirect in redirects:
+        :param targets: what the words of the redirections have become.
+        """
+        for redirect, target in zip(redirects, targets, strict=True):
             try:
-                self.redirect_one(redirect, expansion)
+                self.redirect_one(redirect, target)
             except FileError as error:
-                path = expansion_text(redirect, expansion)
-                verb = "create" if redirect.operator not in ("<", "<>") else "open"
-                problem = error.problem
-                if problem == "No such file or directory":
-                    problem = "No such file" if verb == "open" else "Directory nonexistent"
-                if self.process.shell.has_braces:
-                    self.complain(f"{path}: {error.problem}")
-                else:
-                    self.complain(f"cannot {verb} {path}: {problem}")
+                self.complain(self.redirect_problem(redirect, target, error.problem))
                 return False
         return True
 
-    def redirect_one(self, redirect: Redirect, expansion: Expansion) -> None:
+    def redirect_problem(self, redirect: Redirect, target: str, problem: str) -> str:
+        """Return what a shell says of a file that cannot be opened."""
+        if self.process.shell.has_braces or problem == BAD_DESCRIPTOR:
+            return f"{target}: {problem}"
+        verb = "open" if redirect.operator in ("<", "<>") else "create"
+        if problem == "No such file or directory":
+            problem = "No such file" if verb == "open" else "Directory nonexistent"
+        return f"cannot {verb} {target}: {problem}"
+
+    def redirect_one(self, redirect: Redirect, text: str) -> None:
         machine = self.machine
         handles = self.process.handles
-        text = expansion.text(redirect.word)
         number = redirect.descriptor
         match redirect.operator:
             case "<<":
@@ -544,20 +391,16 @@ class Interpreter:
                 handles.pop(number, None)
             case "<&" | ">&" if text.isdigit():
                 if int(text) not in handles:
-                    raise FatalError(f"{text}: Bad file descriptor")
+                    raise FileError(BAD_DESCRIPTOR)
                 handles[number] = handles[int(text)]
             case ">&" | "&>" | "&>>":
                 handles[1] = self.open_path(text, "&>>" if redirect.operator == "&>>" else ">")
                 handles[2] = handles[1]
             case _:
                 handles[number] = self.open_path(text, redirect.operator)
-        self.last_path = text
-
-    last_path = ""
 
     def open_path(self, path: str, operator: str) -> int:
         machine = self.machine
-        self.last_path = path
         if path in ("/dev/null", "/dev/zero"):
             return machine.open(Handle(NULL))
         for number, name in enumerate(("/dev/stdin", "/dev/stdout", "/dev/stderr")):
@@ -587,22 +430,22 @@ class Interpreter:
 
     def on_simple(self, frame: Frame) -> None:
         node = self.machine.node(frame[SCRIPT], frame[NODE])
-        outputs = self.outputs_of(frame, [*_words_of(node)])
-        if outputs is None:
-            return
-        has_outputs = bool(outputs)
-        expansion = self.expansion(outputs)
+        expansion = self.expansion(frame)
         words = [field for word in node.words for field in expansion.fields(word)]
         words = self.without_alias(words)
-        if not words:
+        targets = self.targets_of(words, node, expansion)
+        if targets is None:
             self.pop()
-            self.assign_only(node, expansion, has_outputs=has_outputs)
+            self.check_errexit()
+            return
+        if not words:
+            self.assign_only(frame, node, expansion, targets)
             return
         variables = self.assigned(node.assignments, expansion)
         self.trace(words)
         frame[KIND] = "restore"
         frame[DATA] = {str(number): handle for number, handle in self.process.handles.items()}
-        if not self.redirect(node.redirects, expansion):
+        if not self.redirect(node.redirects, targets):
             self.process.status = self.redirect_status
             if words[0] in builtins.SPECIAL and not self.process.shell.has_braces:
                 self.exit(self.redirect_status)
@@ -611,33 +454,68 @@ class Interpreter:
             frame[DATA] = None
         self.invoke(words, variables)
 
+    def targets_of(self, words: list[str], node: Command, expansion: Expansion) -> list[str] | None:
+        """Return what the words of redirections become. Those of a program are expanded in its
+        process: an error ends that process alone, and the result is None."""
+        before = len(self.changes)
+        try:
+            targets = [expansion.text(redirect.word) for redirect in node.redirects]
+        except ExpansionError as error:
+            if not words or self.is_own_word(words[0]):
+                raise
+            self.complain(error.message)
+            self.process.status = self.status_of(error)
+            return None
+        if words and self.process.shell.has_braces and not self.is_own_word(words[0]):
+            for name, value in reversed(self.changes[before:]):
+                self.restore_variables({name: value})
+        return targets
+
+    def is_own_word(self, word: str) -> bool:
+        """Tell whether a command is carried out by the shell itself."""
+        return word in builtins.BUILTINS or word in self.process.shell.functions
+
     def without_alias(self, words: list[str]) -> list[str]:
         aliases = self.process.shell.aliases
         if words and words[0] in aliases:
             return [*aliases[words[0]].split(), *words[1:]]
         return words
 
-    def assign_only(self, node: Node, expansion: Expansion, *, has_outputs: bool) -> None:
+    def assign_only(
+        self, frame: Frame, node: Command, expansion: Expansion, targets: list[str]
+    ) -> None:
         """Set variables; the status is that of the last substitution."""
+        for assignment in node.assignments:
+            self.assign(assignment, expansion)
+        waiting: dict[str, Any] = frame[DATA] or {}
+        self.pop()
         handles = dict(self.process.handles)
-        for name, value in self.assigned(node.assignments, expansion).items():
-            set_variable(self.process, name, value)
-        is_redirected = self.redirect(node.redirects, expansion)
+        is_redirected = self.redirect(node.redirects, targets)
         self.process.handles = handles
-        if not is_redirected:
+        if is_redirected:
+            self.process.status = waiting.get("status", 0)
+        else:
             self.process.status = self.redirect_status
-        elif not has_outputs:
-            self.process.status = 0
         self.check_errexit()
 
-    def assigned(self, assignments: list[Assignment], expansion: Expansion) -> dict[str, str]:
-        values: dict[str, str] = {}
+    def assign(self, assignment: Assignment, expansion: Expansion) -> str:
+        """Carry out an assignment, and return the new value."""
+        name = assignment.name
         scope = self.scope()
-        for assignment in assignments:
-            value = expansion.text(assignment.word)
-            if assignment.is_appended:
-                value = (scope.get(assignment.name) or "") + value
-            values[assignment.name] = value
+        value = expansion.text(assignment.word)
+        if assignment.is_appended:
+            value = (scope.get(name) or "") + value
+        scope.assign(name, value)
+        return value
+
+    def assigned(self, assignments: list[Assignment], expansion: Expansion) -> dict[str, str]:
+        """Return the variables that a command gets. Each sees those before it."""
+        if not assignments:
+            return {}
+        variables = self.process.shell.variables
+        saved = {each.name: variables.get(each.name) for each in assignments}
+        values = {each.name: self.assign(each, expansion) for each in assignments}
+        self.restore_variables(saved)
         return values
 
     def trace(self, words: list[str]) -> None:
@@ -664,33 +542,14 @@ class Interpreter:
             return
         builtin = builtins.BUILTINS.get(name)
         if builtin is not None:
-            self.run_builtin(builtin, words, variables)
+            builtins.run(self, builtin, words, variables)
             return
         self.push("program", -1, -1, {"argv": words, "env": variables})
 
-    def run_builtin(
-        self, builtin: builtins.Builtin, words: list[str], variables: dict[str, str]
-    ) -> None:
-        process = self.process
-        saved = {name: process.shell.variables.get(name) for name in variables}
-        for name, value in variables.items():
-            set_variable(process, name, value)
-        if words[0] in builtins.SPECIAL:
-            saved = {}
-        try:
-            status = builtin(self, words[1:])
-        except builtins.Usage as error:
-            self.complain(f"{words[0]}: {error.message}")
-            status = error.status
-            if words[0] in builtins.SPECIAL and not process.shell.has_braces:
-                raise FatalError("", status) from None
-        for name, before in saved.items():
-            if before is None:
-                process.shell.variables.pop(name, None)
-            else:
-                process.shell.variables[name] = before
-        if status is not None:
-            process.status = status
+    def on_variables(self, frame: Frame) -> None:
+        """Put the variables back that a word of the shell had."""
+        self.restore_variables(frame[DATA])
+        self.pop()
 
     def call(self, function: list[int], words: list[str], variables: dict[str, str]) -> None:
         """Call a function."""
@@ -706,23 +565,6 @@ class Interpreter:
     def on_call(self, frame: Frame) -> None:
         self.end_call(frame)
         self.pop()
-
-    def end_call(self, frame: Frame) -> None:
-        shell = self.process.shell
-        shell.args = frame[DATA]["args"]
-        for name, value in frame[DATA]["locals"].items():
-            if value is None:
-                shell.variables.pop(name, None)
-            else:
-                shell.variables[name] = value
-
-    def push_script(self, text: str) -> None:
-        """Carry out a text: of ``eval``, a trap or a file."""
-        script = self.machine.script(text)
-        parsed = self.machine.parsed(script)
-        if parsed.error:
-            self.push("syntax_error", script, -1)
-        self.push("list", script, parsed.main)
 
     def on_syntax_error(self, frame: Frame) -> None:
         """End a shell at the place where its script is wrong."""
@@ -763,7 +605,7 @@ class Interpreter:
 
     def on_program(self, frame: Frame) -> None:
         """Carry out a program, in this process or in one of its own."""
-        self.machine.programs.run(self, frame)
+        Programs(self.machine).run(self, frame)
 
     def on_read(self, frame: Frame) -> None:
         """Go on with ``read``."""
@@ -807,39 +649,10 @@ class Interpreter:
             return
         process.block = Block("read", handle=process.handles[0], version=len(data) - end)
 
-    def run_unknown(self, frame: Frame, what: str) -> None:
-        """Carry out something of which nothing is known: it goes on, or ends after a while."""
-        process = self.process
-        if frame[STEP] == 9:
-            self.pop(0)
-            return
-        self.machine.note_unknown(what)
-        frame[STEP] = 9
-        if process.unknown_ends is None:
-            process.block = Block("never")
-        else:
-            process.block = Block("until", moment=self.machine.after(process.unknown_ends))
 
-
-def _words_of(node: Node) -> Iterator[Word]:
-    """Yield the words of a simple command in the order of their expansion."""
-    yield from node.words
-    for assignment in node.assignments:
-        yield assignment.word
-    for redirect in node.redirects:
-        yield redirect.word
-
-
-def expansion_text(redirect: Redirect, expansion: Expansion) -> str:
-    """Return the path of a redirection for a message; one with substitutions is not run again."""
-    if any(True for _ in substitutions(redirect.word)):
-        return ""
-    return expansion.text(redirect.word)
-
-
-Handler = Callable[[Interpreter, Frame], None]
+Handler = Callable[[ShellInterpreter, Frame], None]
 HANDLERS: Mapping[str, Handler] = {
-    name.removeprefix("on_"): getattr(Interpreter, name)
-    for name in vars(Interpreter)
+    name.removeprefix("on_"): getattr(ShellInterpreter, name)
+    for name in vars(ShellInterpreter)
     if name.startswith("on_")
 }

@@ -12,7 +12,7 @@ from kubepy.shell.syntax import (
     Arithmetic,
     Assignment,
     CaseItem,
-    Node,
+    Command,
     Parameter,
     Part,
     Redirect,
@@ -29,33 +29,14 @@ SPECIAL_PARAMETERS = "@*#?-$!"
 BLANKS = " \t"
 WORD_ENDS = " \t\n;&|<>()"
 RESERVED = frozenset(
-    [
-        "if",
-        "then",
-        "elif",
-        "else",
-        "fi",
-        "while",
-        "until",
-        "do",
-        "done",
-        "for",
-        "case",
-        "esac",
-        "in",
-        "function",
-        "{",
-        "}",
-        "!",
-        "[[",
-        "select",
-        "time",
-    ]
-)
+    {
+        "if", "then", "elif", "else", "fi", "while", "until", "do", "done", "for", "case", "esac",
+        "in", "function", "{", "}", "!", "[[", "select", "time",
+    }
+)  # fmt: skip
 CLOSING = frozenset({"then", "elif", "else", "fi", "do", "done", "esac", "}"})
 OPERATORS = (":-", ":=", ":?", ":+", "##", "%%", "//", "^^", ",,")
 PLAIN_OPERATORS = "-=?+#%/^,:"
-CONDITIONAL_OPERATORS = ("-", "=", "?", "+", ":-", ":=", ":?", ":+")
 DOUBLE_QUOTE_ESCAPES = '$`"\\\n'
 ANSI_ESCAPES = {
     "n": "\n",
@@ -95,17 +76,17 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.position = 0
-        self.nodes: list[Node] = []
-        self.heredocs: list[tuple[Node, int, str, bool, bool]] = []
+        self.nodes: list[Command] = []
+        self.heredocs: list[tuple[Command, int, str, bool, bool]] = []
 
     # --- nodes and positions
 
-    def add(self, node: Node) -> int:
+    def add(self, node: Command) -> int:
         self.nodes.append(node)
         return len(self.nodes) - 1
 
-    def new(self, kind: str) -> Node:
-        return Node(kind, line=self.line)
+    def new(self, kind: str) -> Command:
+        return Command(kind, line=self.line)
 
     @property
     def line(self) -> int:
@@ -201,7 +182,7 @@ class _Parser:
             raise self.unexpected()
         return self.add(node)
 
-    def parse_items(self, node: Node) -> None:
+    def parse_items(self, node: Command) -> None:
         while True:
             self.skip_newlines()
             if not self.peek() or self.peek() == ")" or self.starts(";;"):
@@ -302,14 +283,14 @@ class _Parser:
             return self.parse_function(match_name[0])
         return self.parse_simple()
 
-    def with_redirects(self, node: Node) -> int:
+    def with_redirects(self, node: Command) -> int:
         while True:
             self.skip_blanks()
             if not self.take_redirect(node):
                 break
         return self.add(node)
 
-    def parse_subshell(self) -> Node:
+    def parse_subshell(self) -> Command:
         node = self.new("subshell")
         self.position += 1
         node.children.append(self.parse_list())
@@ -319,14 +300,14 @@ class _Parser:
         self.position += 1
         return node
 
-    def parse_group(self) -> Node:
+    def parse_group(self) -> Command:
         node = self.new("group")
         self.take("{")
         node.children.append(self.parse_list())
         self.take("}")
         return node
 
-    def parse_if(self) -> Node:
+    def parse_if(self) -> Command:
         node = self.new("if")
         self.take("if")
         node.children.append(self.parse_list())
@@ -343,7 +324,7 @@ class _Parser:
         self.take("fi")
         return node
 
-    def parse_loop(self, word: str) -> Node:
+    def parse_loop(self, word: str) -> Command:
         node = self.new("loop")
         self.take(word)
         node.operators.append(word)
@@ -351,13 +332,13 @@ class _Parser:
         self.parse_do(node)
         return node
 
-    def parse_do(self, node: Node) -> None:
+    def parse_do(self, node: Command) -> None:
         self.skip_newlines()
         self.take("do")
         node.children.append(self.parse_list())
         self.take("done")
 
-    def parse_for(self) -> Node:
+    def parse_for(self) -> Command:
         node = self.new("for")
         self.take("for")
         self.skip_blanks()
@@ -383,7 +364,7 @@ class _Parser:
         self.parse_do(node)
         return node
 
-    def parse_arithmetic_for(self, node: Node) -> Node:
+    def parse_arithmetic_for(self, node: Command) -> Command:
         """Parse ``for ((a; b; c))``: a loop with its three expressions as words."""
         text = self.take_arithmetic_text()
         parts = text.split(";")
@@ -400,7 +381,7 @@ class _Parser:
         self.take("done")
         return node
 
-    def parse_case(self) -> Node:
+    def parse_case(self) -> Command:
         node = self.new("case")
         self.take("case")
         self.skip_blanks()
@@ -467,7 +448,7 @@ class _Parser:
         node.children.append(self.parse_command())
         return self.add(node)
 
-    def parse_condition(self) -> Node:
+    def parse_condition(self) -> Command:
         """Parse ``[[ … ]]``: its words, in which nothing is split."""
         node = self.new("condition")
         self.take("[[")
@@ -488,9 +469,10 @@ class _Parser:
         return node
 
     def is_arithmetic_command(self) -> bool:
-        return self.text.find("))", self.position) > 0
+        """Tell whether ``((`` begins an expression, and not a subshell in a subshell."""
+        return self.closes_arithmetic(self.position)
 
-    def parse_arithmetic_command(self) -> Node:
+    def parse_arithmetic_command(self) -> Command:
         node = self.new("arithmetic")
         text = self.take_arithmetic_text()
         node.words.append(_Parser(text).parse_arithmetic_word())
@@ -538,7 +520,7 @@ class _Parser:
 
     # --- redirections
 
-    def take_redirect(self, node: Node) -> bool:
+    def take_redirect(self, node: Command) -> bool:
         found = REDIRECT.match(self.text, self.position)
         if found is None:
             return False
@@ -557,7 +539,7 @@ class _Parser:
             node.redirects.append(Redirect(descriptor, operator, self.parse_word()))
         return True
 
-    def begin_heredoc(self, node: Node, descriptor: int, operator: str) -> None:
+    def begin_heredoc(self, node: Command, descriptor: int, operator: str) -> None:
         begin = self.position
         word = self.parse_word()
         is_quoted = any(ch in self.text[begin : self.position] for ch in "'\"\\")
@@ -648,8 +630,8 @@ class _Parser:
         return "".join(characters)
 
     def parse_double_quoted(self, parts: list[Part], end: str) -> None:
-        begin = len(parts)
-        parts.append(Text("", is_quoted=True))
+        if end and self.peek() == end:
+            parts.append(Text("", is_quoted=True))
         while True:
             character = self.peek()
             if not character:
@@ -658,8 +640,6 @@ class _Parser:
                 raise self.fail("Unterminated quoted string")
             if character == end:
                 self.position += 1
-                if _is_arguments(parts[begin + 1 :]):
-                    del parts[begin]
                 return
             following = self.text[self.position + 1 : self.position + 2]
             if character == "\\" and following and following in DOUBLE_QUOTE_ESCAPES:
@@ -677,7 +657,7 @@ class _Parser:
                 self.position += 1
 
     def parse_dollar(self, parts: list[Part], *, is_quoted: bool) -> None:
-        if self.starts("$((") and self.closes_arithmetic():
+        if self.starts("$((") and self.closes_arithmetic(self.position + 1):
             parts.append(self.take_arithmetic(is_quoted))
             return
         if self.starts("$("):
@@ -700,10 +680,10 @@ class _Parser:
         parts.append(Text("$", is_quoted))
         self.position += 1
 
-    def closes_arithmetic(self) -> bool:
-        """Tell whether ``$((`` begins an arithmetic expansion: two parentheses end it."""
+    def closes_arithmetic(self, begin: int) -> bool:
+        """Tell whether ``((`` begins an expression: two parentheses end it."""
         depth = 0
-        for index in range(self.position + 1, len(self.text)):
+        for index in range(begin, len(self.text)):
             character = self.text[index]
             if character == "(":
                 depth += 1
@@ -788,8 +768,8 @@ class _Parser:
         if is_indirect or self.peek() == "[":
             raise UnknownConstruct
         operator = self.take_parameter_operator()
-        is_pattern = operator not in CONDITIONAL_OPERATORS  # quotes around it do not quote it
-        word = self.parse_operand(is_quoted and not is_pattern)
+        is_text = operator.lstrip(":") in ("", "-", "=", "?", "+")
+        word = self.parse_operand(is_quoted and is_text)
         return Parameter(name, operator, word, is_quoted)
 
     def take_parameter_name(self, after: int) -> str:
@@ -839,13 +819,6 @@ class _Parser:
                 self.parse_part(parts)
         self.position += 1
         return _joined(parts)
-
-
-def _is_arguments(parts: list[Part]) -> bool:
-    """Tell whether what quotes hold is ``$@`` alone, which is no field without arguments."""
-    return bool(parts) and all(
-        isinstance(part, Parameter) and part.name == "@" and not part.operator for part in parts
-    )
 
 
 def _heredoc_word(parser: _Parser, text: str) -> Word:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
@@ -18,6 +19,8 @@ SIGNALS = {
     "CHLD": 17, "CONT": 18, "STOP": 19, "TSTP": 20, "TTIN": 21, "TTOU": 22, "URG": 23, "XCPU": 24,
     "XFSZ": 25, "VTALRM": 26, "PROF": 27, "WINCH": 28, "IO": 29, "PWR": 30, "SYS": 31,
 }  # fmt: skip
+SIGNAL_NAMES = {number: name for name, number in SIGNALS.items()}
+LOOPS = ("loop", "for", "arithmetic_for")
 IGNORED = frozenset({17, 18, 23, 28})  # signals that do nothing to a process that has no trap
 
 
@@ -49,7 +52,7 @@ class Handle:
 
 @dataclass(slots=True)
 class Pipe:
-    """What was written and not yet read.
+    """Bytes that were written and not yet read.
 
     :ivar is_fed: somebody outside of the machine may write more.
     """
@@ -60,7 +63,10 @@ class Pipe:
 
 @dataclass(slots=True)
 class Shell:
-    """The state of a shell beside its frames."""
+    """The state of a shell beside its frames.
+
+    :ivar outer_loops: the loops around the subshell that it is.
+    """
 
     variables: dict[str, str] = field(default_factory=dict)
     exported: list[str] = field(default_factory=list)
@@ -78,6 +84,7 @@ class Shell:
     umask: int = 0o022
     getopts: list[int] = field(default_factory=lambda: [1, 0])
     has_braces: bool = False
+    outer_loops: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """Return the state as JSON, without what is usual."""
@@ -112,7 +119,7 @@ class Shell:
 
 @dataclass(slots=True)
 class Block:
-    """What a process waits for.
+    """The reason why a process waits.
 
     :ivar kind: ``until`` (a moment), ``child`` (all of ``pids`` have ended), ``read`` (data or the
         end of handle ``handle``), ``end`` (the end of what it reads), ``write`` (room in a pipe),
@@ -219,3 +226,15 @@ class Process:
             is_unsteady=is_unsteady,
             files_version=files_version,
         )
+
+
+def loop_heights(frames: Sequence[Frame]) -> list[int]:
+    """Return where the loops of a function, or of a script, are on the stack; the inner first."""
+    heights = []
+    for height in range(len(frames) - 1, -1, -1):
+        kind = frames[height][0]
+        if kind == "call":
+            break
+        if kind in LOOPS:
+            heights.append(height)
+    return heights

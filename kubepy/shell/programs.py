@@ -15,8 +15,8 @@ from kubepy.shell.utility import Delay, Invocation, Unknown
 from kubepy.shell.words import OWN_WORDS, PROGRAMS, SHELLS, program_name
 
 if TYPE_CHECKING:
-    from kubepy.shell.interpreter import Interpreter
-    from kubepy.shell.machine import Machine
+    from kubepy.shell.kernel import Kernel
+    from kubepy.shell.stack import Stack
 
 KIND, SCRIPT, NODE, STEP, DATA = range(5)
 DELAYED, WAITING, UNKNOWN = 7, 8, 9  # how far a program is that has been started
@@ -43,12 +43,12 @@ class NeedsInput(Exception):
 class ProgramCall(Invocation):
     """A call whose input is looked at only when the program asks for it."""
 
-    interpreter: Interpreter
+    stack: Stack
 
     @property
     def stdin(self) -> bytes:
         """All of standard input. Raises NeedsInput."""
-        return self.interpreter.machine.programs.all_input(self.interpreter.process)
+        return all_input(self.stack.machine, self.stack.process)
 
     @stdin.setter
     def stdin(self, value: bytes) -> None:
@@ -58,7 +58,7 @@ class ProgramCall(Invocation):
 class Programs:
     """Starts the programs of a machine."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Kernel) -> None:
         self._machine = machine
 
     def check_start(self, argv: Sequence[str]) -> None:
@@ -92,36 +92,36 @@ class Programs:
 
     # --- carrying out
 
-    def run(self, interpreter: Interpreter, frame: Frame) -> None:
+    def run(self, stack: Stack, frame: Frame) -> None:
         """Carry out a program that a frame names."""
         step = frame[STEP]
         if step == UNKNOWN:
-            interpreter.pop(0)
+            stack.pop(0)
         elif step == DELAYED:
-            self._end_delayed(interpreter, frame)
+            self._end_delayed(stack, frame)
         elif step == WAITING:
-            interpreter.pop(self._machine.reap(frame[DATA]["pid"]))
+            stack.pop(self._machine.reap(frame[DATA]["pid"]))
         else:
-            self._begin(interpreter, frame)
+            self._begin(stack, frame)
 
-    def _begin(self, interpreter: Interpreter, frame: Frame) -> None:
+    def _begin(self, stack: Stack, frame: Frame) -> None:
         argv: list[str] = frame[DATA]["argv"]
         word = argv[0]
         name = program_name(word)
         if name in SHELLS:
-            self._run_shell(interpreter, frame, argv)
+            self._run_shell(stack, frame, argv)
         elif name in PROGRAMS:
-            self._run_builtin(interpreter, frame, name, argv)
-        elif self._run_stream(interpreter, frame, name, argv):
+            self._run_builtin(stack, frame, name, argv)
+        elif self._run_stream(stack, frame, name, argv):
             return
         elif self._utility(name) is not None:
-            self._run_utility(interpreter, frame, name, argv[1:])
+            self._run_utility(stack, frame, name, argv[1:])
         elif "/" in word:
-            self._run_file(interpreter, frame, argv)
+            self._run_file(stack, frame, argv)
         elif word in OWN_WORDS:
-            self._fail(interpreter, f"{word}: not found", NOT_FOUND)
+            self._fail(stack, f"{word}: not found", NOT_FOUND)
         else:
-            interpreter.run_unknown(frame, word)
+            stack.run_unknown(frame, word)
 
     def _utility(self, name: str) -> Any:
         from kubepy.shell.utilities import UTILITIES
@@ -129,36 +129,30 @@ class Programs:
         utility = UTILITIES.get(name)
         return utility() if utility is not None else None
 
-    def _fail(self, interpreter: Interpreter, message: str, status: int) -> None:
-        interpreter.complain(message)
-        interpreter.pop(status)
+    def _fail(self, stack: Stack, message: str, status: int) -> None:
+        stack.complain(message)
+        stack.pop(status)
 
-    def _run_builtin(
-        self, interpreter: Interpreter, frame: Frame, name: str, argv: list[str]
-    ) -> None:
-        interpreter.pop()
-        interpreter.run_builtin(builtins.BUILTINS[name], [name, *argv[1:]], {})
+    def _run_builtin(self, stack: Stack, frame: Frame, name: str, argv: list[str]) -> None:
+        stack.pop()
+        builtins.run(stack, builtins.BUILTINS[name], [name, *argv[1:]], {})
 
-    def _run_stream(
-        self, interpreter: Interpreter, frame: Frame, name: str, argv: list[str]
-    ) -> bool:
+    def _run_stream(self, stack: Stack, frame: Frame, name: str, argv: list[str]) -> bool:
         """Carry out a program that must read while others write. Return whether it is one."""
         stream = STREAMS.get(name)
         if stream is None:
             return False
         try:
-            status = stream(interpreter, frame, argv[1:])
+            status = stream(stack, frame, argv[1:])
         except NotAStream:
             return False
         if status is not None:
-            interpreter.pop(status)
+            stack.pop(status)
         return True
 
-    def _run_utility(
-        self, interpreter: Interpreter, frame: Frame, name: str, args: list[str]
-    ) -> None:
-        process = interpreter.process
-        call = self._invocation(interpreter, frame, name, args)
+    def _run_utility(self, stack: Stack, frame: Frame, name: str, args: list[str]) -> None:
+        process = stack.process
+        call = self._invocation(stack, frame, name, args)
         utility = self._utility(name)
         try:
             status = utility(call)
@@ -166,7 +160,7 @@ class Programs:
             process.block = Block("end", handle=process.handles[0])
             return
         except Unknown as error:
-            interpreter.run_unknown(frame, f"{name} {error.what}".strip())
+            stack.run_unknown(frame, f"{name} {error.what}".strip())
             return
         except FileError as error:
             call.err(f"{name}: {error.problem}\n")
@@ -183,23 +177,21 @@ class Programs:
         if not call.is_steady:
             process.is_unsteady = True
         if frame[STEP] != DELAYED:
-            interpreter.pop(status)
+            stack.pop(status)
         self._machine.write(process, 1, bytes(call.stdout))
         if process.is_alive:
             self._machine.write(process, 2, bytes(call.stderr))
 
-    def _end_delayed(self, interpreter: Interpreter, frame: Frame) -> None:
+    def _end_delayed(self, stack: Stack, frame: Frame) -> None:
         data = frame[DATA]
-        interpreter.pop(data["status"])
-        self._machine.write(interpreter.process, 1, data["out"].encode("latin-1"))
-        if interpreter.process.is_alive:
-            self._machine.write(interpreter.process, 2, data["err"].encode("latin-1"))
+        stack.pop(data["status"])
+        self._machine.write(stack.process, 1, data["out"].encode("latin-1"))
+        if stack.process.is_alive:
+            self._machine.write(stack.process, 2, data["err"].encode("latin-1"))
 
-    def _invocation(
-        self, interpreter: Interpreter, frame: Frame, name: str, args: list[str]
-    ) -> ProgramCall:
+    def _invocation(self, stack: Stack, frame: Frame, name: str, args: list[str]) -> ProgramCall:
         machine = self._machine
-        process = interpreter.process
+        process = stack.process
         shell = process.shell
         env = {
             variable: shell.variables[variable]
@@ -223,7 +215,7 @@ class Programs:
             processes=self._listed(),
             started=self._began(),
         )
-        call.interpreter = interpreter
+        call.stack = stack
         call.run = lambda argv, stdin: self._run_inner(call, argv, stdin)
         return call
 
@@ -280,32 +272,21 @@ class Programs:
         machine.forget(pid)
         return end.code
 
-    def all_input(self, process: Process) -> bytes:
-        """Take all of the standard input of a process. Raises NeedsInput while more may come."""
-        handle = self._machine.handle_of(process, 0)
-        if handle is None:
-            return b""
-        data, is_over = self._machine.peek_input(handle)
-        if not is_over and handle.kind == PIPE_END:
-            raise NeedsInput
-        self._machine.take_input(handle, len(data))
-        return data
-
     # --- shells and scripts
 
-    def _run_file(self, interpreter: Interpreter, frame: Frame, argv: list[str]) -> None:
+    def _run_file(self, stack: Stack, frame: Frame, argv: list[str]) -> None:
         """Carry out a file of the model."""
         word = argv[0]
         files = self._machine.files
-        path = self._machine.absolute(interpreter.process, word)
+        path = self._machine.absolute(stack.process, word)
         if not files.exists(path):
             if word.startswith(".") or self.is_of_model(path):
-                self._fail(interpreter, f"{word}: not found", NOT_FOUND)
+                self._fail(stack, f"{word}: not found", NOT_FOUND)
             else:
-                interpreter.run_unknown(frame, word)
+                stack.run_unknown(frame, word)
             return
         if files.is_dir(path) or not files.stat(path).mode & 0o111:
-            self._fail(interpreter, f"{word}: Permission denied", NOT_EXECUTABLE)
+            self._fail(stack, f"{word}: Permission denied", NOT_EXECUTABLE)
             return
         text = files.read(path).decode("utf-8", "surrogateescape")
         words = ["sh"]
@@ -314,13 +295,13 @@ class Programs:
             if words and posixpath.basename(words[0]) == "env":
                 words = words[1:]
         if not words or posixpath.basename(words[0]) not in SHELLS:
-            interpreter.run_unknown(frame, word)
+            stack.run_unknown(frame, word)
             return
-        self._run_shell(interpreter, frame, [*words, word, *argv[1:]])
+        self._run_shell(stack, frame, [*words, word, *argv[1:]])
 
-    def _run_shell(self, interpreter: Interpreter, frame: Frame, argv: list[str]) -> None:
+    def _run_shell(self, stack: Stack, frame: Frame, argv: list[str]) -> None:
         """Carry out a shell, in this process where nothing comes after it."""
-        process = interpreter.process
+        process = stack.process
         if not frame[DATA].get("replaces"):
             child = self._machine.fork(process)
             child.argv = list(argv)
@@ -342,13 +323,13 @@ class Programs:
         shell.has_braces = name in ("bash", "zsh", "ksh")
         process.shell = shell
         process.argv = list(argv)
-        interpreter.pop()
+        stack.pop()
         process.status = 0
-        self._begin_script(interpreter, argv[1:])
+        self._begin_script(stack, argv[1:])
 
-    def _begin_script(self, interpreter: Interpreter, args: list[str]) -> None:
+    def _begin_script(self, stack: Stack, args: list[str]) -> None:
         """Find the script of a shell: after ``-c``, in a file, or on its input."""
-        process = interpreter.process
+        process = stack.process
         shell = process.shell
         is_command = False
         reads_input = False
@@ -364,7 +345,7 @@ class Programs:
                 elif letter == "s":
                     reads_input = True
                 elif letter == "o" and args:
-                    builtins.set_option(interpreter, args.pop(0), is_on=word[0] == "-")
+                    builtins.set_option(stack, args.pop(0), is_on=word[0] == "-")
                 elif letter not in "il":
                     shell.options += letter
         if is_command and args:
@@ -372,27 +353,39 @@ class Programs:
             if args:
                 shell.zero = args.pop(0)
             shell.args = args
-            interpreter.push_script(text)
+            stack.push_script(text)
             return
         if args and not reads_input:
-            self._begin_file(interpreter, args)
+            self._begin_file(stack, args)
             return
         shell.args = args
-        interpreter.push("input", -1, -1, "")
+        stack.push("input", -1, -1, "")
 
-    def _begin_file(self, interpreter: Interpreter, args: list[str]) -> None:
-        shell = interpreter.process.shell
-        path = self._machine.absolute(interpreter.process, args[0])
+    def _begin_file(self, stack: Stack, args: list[str]) -> None:
+        shell = stack.process.shell
+        path = self._machine.absolute(stack.process, args[0])
         try:
             text = self._machine.files.read(path).decode("utf-8", "surrogateescape")
         except FileError as error:
             problem = "No such file" if error.problem.startswith("No such") else error.problem
             if self._machine.files.exists(posixpath.dirname(path)) and not self.is_of_model(path):
-                interpreter.push("unknown_script", -1, -1, args[0])
+                stack.push("unknown_script", -1, -1, args[0])
                 return
-            interpreter.complain(f"cannot open {args[0]}: {problem}")
-            interpreter.exit(2 if problem == "No such file" else 126)
+            stack.complain(f"cannot open {args[0]}: {problem}")
+            stack.exit(2 if problem == "No such file" else 126)
             return
         shell.zero = args[0]
         shell.args = args[1:]
-        interpreter.push_script(text)
+        stack.push_script(text)
+
+
+def all_input(machine: Kernel, process: Process) -> bytes:
+    """Take all of the standard input of a process. Raises NeedsInput while more may come."""
+    handle = machine.handle_of(process, 0)
+    if handle is None:
+        return b""
+    data, is_over = machine.peek_input(handle)
+    if not is_over and handle.kind == PIPE_END:
+        raise NeedsInput
+    machine.take_input(handle, len(data))
+    return data

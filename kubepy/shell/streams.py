@@ -11,7 +11,7 @@ from kubepy.shell.files import FileError
 from kubepy.shell.processes import PIPE_END, Block, Frame
 
 if TYPE_CHECKING:
-    from kubepy.shell.interpreter import Interpreter
+    from kubepy.shell.stack import Stack
 
 STEP, DATA = 3, 4
 STREAMING = 5  # the step of a program of this module that has begun
@@ -22,19 +22,19 @@ class NotAStream(Exception):
     """A call that is not one of these: the program is a plain one."""
 
 
-def _input(interpreter: Interpreter) -> Any:
+def _input(stack: Stack) -> Any:
     """Return the pipe that is read. Raises NotAStream for another input."""
-    handle = interpreter.machine.handle_of(interpreter.process, 0)
+    handle = stack.machine.handle_of(stack.process, 0)
     if handle is None or handle.kind != PIPE_END:
         raise NotAStream
     return handle
 
 
-def _copied(interpreter: Interpreter, copy: Callable[[bytes], object]) -> int | None:
+def _copied(stack: Stack, copy: Callable[[bytes], object]) -> int | None:
     """Copy what has come. Return 0 at the end, None while more may come."""
-    machine = interpreter.machine
-    process = interpreter.process
-    handle = _input(interpreter)
+    machine = stack.machine
+    process = stack.process
+    handle = _input(stack)
     data, is_over = machine.peek_input(handle)
     machine.take_input(handle, len(data))
     if not is_over:
@@ -46,22 +46,20 @@ def _copied(interpreter: Interpreter, copy: Callable[[bytes], object]) -> int | 
     return None
 
 
-def cat(interpreter: Interpreter, frame: Frame, args: list[str]) -> int | None:
+def cat(stack: Stack, frame: Frame, args: list[str]) -> int | None:
     """Copy a pipe."""
     if any(arg not in ("-", "-u") for arg in args):
         raise NotAStream
-    return _copied(
-        interpreter, lambda data: interpreter.machine.write(interpreter.process, 1, data)
-    )
+    return _copied(stack, lambda data: stack.machine.write(stack.process, 1, data))
 
 
-def tee(interpreter: Interpreter, frame: Frame, args: list[str]) -> int | None:
+def tee(stack: Stack, frame: Frame, args: list[str]) -> int | None:
     """Copy a pipe into files too."""
     if any(arg.startswith("-") and arg != "-a" for arg in args):
         raise NotAStream
-    _input(interpreter)
-    machine = interpreter.machine
-    process = interpreter.process
+    _input(stack)
+    machine = stack.machine
+    process = stack.process
     paths = [machine.absolute(process, arg) for arg in args if arg != "-a"]
     if frame[STEP] == 0:
         frame[STEP] = STREAMING
@@ -79,18 +77,18 @@ def tee(interpreter: Interpreter, frame: Frame, args: list[str]) -> int | None:
                 machine.files.write(path, data, now=machine.now, append=True)
         machine.write(process, 1, data)
 
-    status = _copied(interpreter, copy)
+    status = _copied(stack, copy)
     if status == 0 and frame[DATA]["failed"]:
         return 1
     return status
 
 
-def head(interpreter: Interpreter, frame: Frame, args: list[str]) -> int | None:
+def head(stack: Stack, frame: Frame, args: list[str]) -> int | None:
     """Copy the first lines of a pipe, and end as soon as they are there."""
     count = _line_count(args)
-    machine = interpreter.machine
-    process = interpreter.process
-    handle = _input(interpreter)
+    machine = stack.machine
+    process = stack.process
+    handle = _input(stack)
     data, is_over = machine.peek_input(handle)
     lines = data.split(b"\n")
     if len(lines) - 1 < count and not is_over:
@@ -113,18 +111,18 @@ def _line_count(args: list[str]) -> int:
     return int(found[1])
 
 
-def tail(interpreter: Interpreter, frame: Frame, args: list[str]) -> int | None:
+def tail(stack: Stack, frame: Frame, args: list[str]) -> int | None:
     """Follow a file: what is appended is printed."""
     is_following = any(arg in ("-f", "-F", "--follow", "--retry", "-fn", "-Fn") for arg in args)
     if not is_following and not any(
         re.fullmatch(r"-\d*[fF]|-[fF]\d*|-n\d+[fF]", arg) for arg in args
     ):
         raise NotAStream
-    machine = interpreter.machine
-    process = interpreter.process
+    machine = stack.machine
+    process = stack.process
     names, count = _tail_arguments(args)
     if not names:
-        return _copied(interpreter, lambda data: machine.write(process, 1, data))
+        return _copied(stack, lambda data: machine.write(process, 1, data))
     if frame[STEP] == 0:
         frame[STEP] = STREAMING
         frame[DATA]["offsets"] = {}
@@ -179,29 +177,29 @@ def _tail_arguments(args: list[str]) -> tuple[list[str], int]:
     return names, count
 
 
-def yes(interpreter: Interpreter, frame: Frame, args: list[str]) -> int | None:
+def yes(stack: Stack, frame: Frame, args: list[str]) -> int | None:
     """Print a line again and again, as long as somebody reads it."""
     line = (" ".join(args) or "y").encode("utf-8", "surrogateescape") + b"\n"
-    handle = interpreter.machine.handle_of(interpreter.process, 1)
-    interpreter.machine.write(interpreter.process, 1, line * 100)
+    handle = stack.machine.handle_of(stack.process, 1)
+    stack.machine.write(stack.process, 1, line * 100)
     if handle is None or handle.kind != "in":
-        interpreter.process.block = Block("never")
+        stack.process.block = Block("never")
     return None
 
 
-def nc(interpreter: Interpreter, frame: Frame, args: list[str]) -> int | None:
+def nc(stack: Stack, frame: Frame, args: list[str]) -> int | None:
     """Listen on a port."""
     if not any(re.fullmatch(r"-[a-z]*l[a-z]*", arg) for arg in args):
         raise NotAStream
-    machine = interpreter.machine
+    machine = stack.machine
     for arg in args:
         if arg.isdigit() and int(arg) not in machine.ports:
             machine.ports.append(int(arg))
-    interpreter.process.block = Block("never")
+    stack.process.block = Block("never")
     return None
 
 
-Stream = Callable[["Interpreter", Frame, "list[str]"], "int | None"]
+Stream = Callable[["Stack", Frame, "list[str]"], "int | None"]
 STREAMS: Mapping[str, Stream] = {
     "cat": cat,
     "head": head,

@@ -1,4 +1,4 @@
-"""What the processes of a container ask of the cluster around them."""
+"""The cluster around a container, as its processes ask for it."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class CaseItem(NamedTuple):
 
 
 @dataclass(slots=True)
-class Node:
+class Command:
     """A command.
 
     :ivar kind: ``list``, ``and_or``, ``pipeline``, ``simple``, ``subshell``, ``group``, ``if``,
@@ -105,7 +105,7 @@ class Script(NamedTuple):
     :ivar error_line: the line of the error. What comes before it is in ``nodes`` all the same.
     """
 
-    nodes: list[Node]
+    nodes: list[Command]
     main: int
     error: str = ""
     error_line: int = 0

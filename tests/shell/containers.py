@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from kubepy.shell.files import FileSystem, Tree
-from kubepy.shell.machine import Machine
+from kubepy.shell.machine import ContainerSetting, Machine
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -25,7 +25,7 @@ def new_machine(script: str, *args: str, shell: str = "sh") -> Machine:
     """Return a machine whose main process is a script, in ``/work``."""
     files = FileSystem(Tree())
     files.make_dir("/work", parents=True, now=BEGIN)
-    machine = Machine(files, {"PATH": "/bin"}, cwd="/work", now=BEGIN)
+    machine = Machine(files, {"PATH": "/bin"}, ContainerSetting(cwd="/work"), now=BEGIN)
     machine.start([shell, "-c", script, *args], is_main=True)
     return machine
 

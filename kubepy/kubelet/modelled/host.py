@@ -36,7 +36,7 @@ from kubepy.kubelet.payloads import MountError, VolumeSources, is_projection
 from kubepy.kubelet.volumes import empty_tree, refresh, volume_tree
 from kubepy.quoting import quote
 from kubepy.shell.files import Tree
-from kubepy.shell.machine import Machine
+from kubepy.shell.machine import ContainerSetting, Machine
 
 if TYPE_CHECKING:
     from kubepy.api.meta import AnyObject
@@ -183,15 +183,18 @@ class PodHost:
         files = self._container_files(container, variables).new(
             behaviour.files, now, self._dns_address()
         )
+        setting = ContainerSetting(
+            cwd=container.get("workingDir") or "/",
+            hostname=hostname_in_container(self._pod),
+            user=user_of(self._pod, container),
+            unknown_ends=0.0 if self.ends_by_itself() else None,
+        )
         return Machine(
             files,
             process_environment(self._pod, container, variables, behaviour.env),
-            cwd=container.get("workingDir") or "/",
-            hostname=hostname_in_container(self._pod),
+            setting,
             now=now,
             surroundings=self._agent.network.from_pod(self._pod),
-            user=user_of(self._pod, container),
-            unknown_ends=0.0 if self.ends_by_itself() else None,
         )
 
     def _variables(self, container: Container) -> dict[str, str]:

@@ -1,0 +1,443 @@
+"""The things that the processes of a container share: files, open files, pipes, signals, scripts.
+
+It is what the kernel is to real processes; ``machine`` adds the turns that they take.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple, cast
+
+from kubepy.api.clock import format_micro_time
+from kubepy.lazy import blake2b
+from kubepy.shell.files import FileError, FileSystem
+from kubepy.shell.parser import parse
+from kubepy.shell.processes import (
+    IGNORED,
+    KILL,
+    PIPE,
+    PIPE_BEGIN,
+    PIPE_END,
+    SIGNAL_NAMES,
+    SINK,
+    SOURCE,
+    TERM,
+    Block,
+    Handle,
+    Pipe,
+    Process,
+    loop_heights,
+)
+from kubepy.shell.surroundings import Isolated, Surroundings
+from kubepy.shell.syntax import Command, Script
+
+FIRST_PAUSE = timedelta(milliseconds=10)  # that a busy program is taken to have worked; doubled
+PIPE_SIZE = 65_536  # bytes that wait in a pipe
+MAX_PROCESSES = 1_000
+
+
+class Output(NamedTuple):
+    """Bytes that were printed at a moment to ``stdout`` or ``stderr``."""
+
+    time: datetime
+    stream: str
+    data: bytes
+
+
+class Exit(NamedTuple):
+    """The end of a process; ``signal`` is the one that has ended it, or 0."""
+
+    code: int
+    time: datetime
+    signal: int = 0
+
+
+class ContainerSetting(NamedTuple):
+    """The circumstances in which the processes of a container start.
+
+    :ivar unknown_ends: after so many seconds an unknown program ends with 0; None: it runs until a
+        signal ends it.
+    """
+
+    cwd: str = "/"
+    hostname: str = "localhost"
+    user: int = 0
+    unknown_ends: float | None = None
+
+
+class Kernel(ABC):
+    """The processes of a container and what they share.
+
+    :ivar files: what the processes see.
+    :ivar env: the environment that processes are started with.
+    :ivar now: the moment up to which everything has been done.
+    :ivar unknowns: the programs and constructs that were met and are not known, once each.
+    """
+
+    def __init__(
+        self,
+        files: FileSystem,
+        env: Mapping[str, str],
+        setting: ContainerSetting | None = None,
+        *,
+        now: datetime,
+        surroundings: Surroundings | None = None,
+    ) -> None:
+        setting = setting or ContainerSetting()
+        self.files = files
+        self.env = dict(env)
+        self.now = now
+        self.cwd = setting.cwd
+        self.hostname = setting.hostname
+        self.surroundings: Surroundings = surroundings or Isolated()
+        self.user = setting.user
+        self.unknown_ends = setting.unknown_ends
+        self.unknowns: list[str] = []
+        self.processes: dict[int, Process] = {}
+        self.handles: dict[int, Handle] = {}
+        self.pipes: dict[int, Pipe] = {}
+        self.captured_pipes: set[int] = set()
+        self.ports: list[int] = []
+        self.uses_network = False
+        self._scripts: list[str] = []
+        self._script_numbers: dict[str, int] = {}
+        self._outputs: dict[int, list[Output]] = {}
+        self._last_pid = 0
+        self._last_handle = 0
+        self._last_pipe = 0
+        self._steps = 0
+        self._pause = FIRST_PAUSE
+        self._draws = 0
+
+    @property
+    def noting_surroundings(self) -> Surroundings:
+        """The surroundings, for a program: that they were asked is noted."""
+        noting: Any = _Noting(self)
+        return cast("Surroundings", noting)
+
+    @abstractmethod
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes | None = b"",
+        tty: bool = False,
+        unknown_ends: float | None = None,
+        is_main: bool = False,
+    ) -> int:
+        """Start a process, and return its pid."""
+
+    @abstractmethod
+    def run(self, until: datetime) -> None:
+        """Do everything that is due at a moment or before it."""
+
+    def exit_of(self, pid: int) -> Exit | None:
+        """Return the end of a process; None while it runs."""
+        process = self.processes.get(pid)
+        if process is None or process.code is None or process.ended is None:
+            return None
+        return Exit(process.code, process.ended, process.signal)
+
+    def signal(self, pid: int, number: int) -> None:
+        """Send a signal to a process from outside of the container."""
+        process = self.processes.get(pid)
+        if process is not None and process.is_alive:
+            self.deliver(process, number, is_from_outside=True)
+
+    def take_output(self, pid: int) -> list[Output]:
+        """Return what a process and those that it has started have printed since the last call."""
+        outputs = self._outputs.get(pid, [])
+        self._outputs[pid] = []
+        return outputs
+
+    def forget(self, pid: int) -> None:
+        """Forget a process that was started from outside and has ended."""
+        process = self.processes.get(pid)
+        if process is not None and not process.is_alive and pid != 1:
+            del self.processes[pid]
+            self._outputs.pop(pid, None)
+
+    # --- time
+
+    def after(self, seconds: float) -> datetime:
+        """Return the moment that comes so many seconds from now."""
+        return self.now + timedelta(microseconds=round(seconds * 1_000_000))
+
+    def _lives(self, pid: int) -> bool:
+        process = self.processes.get(pid)
+        return process is not None and process.is_alive
+
+    # --- signals and ends
+
+    def deliver(self, process: Process, number: int, *, is_from_outside: bool = False) -> None:
+        """Send a signal to a process."""
+        name = SIGNAL_NAMES.get(number, "")
+        action = process.shell.traps.get(name)
+        if number == KILL:
+            if process.pid != 1 or is_from_outside:
+                self.end(process, 128 + KILL, signal=KILL)
+            return
+        if action is not None:
+            self._interrupt(process, number, action)
+            return
+        if number in IGNORED:
+            return
+        if self._is_unknown(process):
+            self.end(process, 0 if number == TERM else 128 + number)
+            return
+        if process.pid == 1:
+            return  # the kernel keeps signals without a handler from the first process
+        self.end(process, 128 + number, signal=number)
+
+    def _interrupt(self, process: Process, number: int, action: str) -> None:
+        """Note a signal for which a shell has a trap; only ``wait`` ends at once for it."""
+        if not action:
+            return
+        process.signals.append(number)
+        top = process.frames[-1][0] if process.frames else ""
+        if top == "wait" and process.block is not None:
+            process.block = None
+            process.frames.pop()
+            process.status = 128 + number
+
+    def _is_unknown(self, process: Process) -> bool:
+        if process.block is None or process.block.kind != "never" or not process.frames:
+            return False
+        frame = process.frames[-1]
+        return frame[0] in ("program", "unknown") and frame[3] == 9
+
+    def end(self, process: Process, status: int, *, signal: int = 0) -> None:
+        """End a process; with the main process all others end."""
+        process.code = status & 255
+        process.signal = signal
+        process.ended = self.now
+        process.frames = []
+        process.block = None
+        process.handles = {}
+        root = self.processes.get(process.session)
+        if root is not None and process.is_unsteady:
+            root.is_unsteady = True
+        if process.pid == 1:
+            for other in self.processes.values():
+                if other.is_alive:
+                    self.end(other, 128 + KILL, signal=KILL)
+
+    def fork(self, parent: Process) -> Process:
+        """Return a new process with a copy of what a shell has."""
+        if len(self.processes) > MAX_PROCESSES:
+            self._bury()
+        pid = self._new_pid()
+        child = Process(
+            pid,
+            parent.pid,
+            parent.session,
+            list(parent.argv),
+            parent.cwd,
+            parent.shell.copy(),
+            self.now,
+        )
+        child.handles = dict(parent.handles)
+        child.unknown_ends = parent.unknown_ends
+        child.status = parent.status
+        child.shell.outer_loops = parent.shell.outer_loops + len(loop_heights(parent.frames))
+        self.processes[pid] = child
+        return child
+
+    def _bury(self) -> None:
+        """Forget processes that have ended and that nobody waits for."""
+        awaited = {pid for process in self.processes.values() for pid in process.shell.jobs}
+        for pid, process in [*self.processes.items()]:
+            if not process.is_alive and pid not in awaited and process.parent:
+                del self.processes[pid]
+
+    def reap(self, pid: int) -> int:
+        """Return the exit status of a process that has ended, and forget it."""
+        process = self.processes.pop(pid, None)
+        if process is None or process.code is None:
+            return 127
+        return process.code
+
+    def _new_pid(self) -> int:
+        self._last_pid += 1
+        return self._last_pid
+
+    # --- scripts
+
+    def note_unknown(self, what: str) -> None:
+        """Note a program or a construct of which nothing is known."""
+        if what not in self.unknowns:
+            self.unknowns.append(what)
+
+    def random(self) -> float:
+        """Return a number from 0 to 1: a function of the container and of how many were drawn."""
+        self._draws += 1
+        seed = f"{self.hostname}/{format_micro_time(self.now)}/{self._draws}".encode()
+        digest = blake2b(seed, 6)
+        return int.from_bytes(digest, "big") / (1 << 48)
+
+    def script(self, text: str) -> int:
+        """Return the number of a script."""
+        number = self._script_numbers.get(text)
+        if number is None:
+            number = len(self._scripts)
+            self._scripts.append(text)
+            self._script_numbers[text] = number
+        return number
+
+    def parsed(self, script: int) -> Script:
+        """Return a script by its number."""
+        return parse(self._scripts[script])
+
+    def node(self, script: int, number: int) -> Command:
+        """Return a command of a script."""
+        return parse(self._scripts[script]).nodes[number]
+
+    # --- open files
+
+    def absolute(self, process: Process, path: str) -> str:
+        """Return the absolute path of a name that a process uses."""
+        return posixpath.join(process.cwd, path)
+
+    def open(self, handle: Handle) -> int:
+        """Return the number of a new open file."""
+        self._last_handle += 1
+        self.handles[self._last_handle] = handle
+        return self._last_handle
+
+    def open_text(self, text: str) -> int:
+        """Return an open file from which a text is read."""
+        pipe = self.new_pipe()
+        self.pipes[pipe].data = text.encode("utf-8", "surrogateescape")
+        return self.open(Handle(PIPE_END, pipe=pipe))
+
+    def new_pipe(self) -> int:
+        """Return the number of a new pipe."""
+        self._last_pipe += 1
+        self.pipes[self._last_pipe] = Pipe()
+        return self._last_pipe
+
+    def handle_of(self, process: Process, number: int) -> Handle | None:
+        """Return an open file of a process by its descriptor."""
+        return self.handles.get(process.handles.get(number, 0))
+
+    def write(self, process: Process, number: int, data: bytes) -> None:
+        """Write to a descriptor of a process. A full pipe blocks it, a broken one ends it."""
+        handle = self.handle_of(process, number)
+        if handle is None or not data:
+            return
+        match handle.kind:
+            case "sink":
+                self._print(handle, data)
+            case "file":
+                self._append(process, handle, data)
+            case "in":
+                self._write_pipe(process, process.handles[number], handle, data)
+
+    def _print(self, handle: Handle, data: bytes) -> None:
+        outputs = self._outputs.setdefault(handle.session, [])
+        last = outputs[-1] if outputs else None
+        if last is not None and last.time == self.now and last.stream == handle.stream:
+            outputs[-1] = last._replace(data=last.data + data)
+        else:
+            outputs.append(Output(self.now, handle.stream, data))
+
+    def _append(self, process: Process, handle: Handle, data: bytes) -> None:
+        try:
+            self.files.write(handle.path, data, now=self.now, append=True)
+        except FileError as error:
+            message = f"{process.argv[0]}: write error: {error.problem}\n"
+            process.status = 1
+            number = process.handles.get(2)
+            errors = self.handles.get(number) if number else None
+            if errors is not None and errors.kind == SINK:
+                self._print(errors, message.encode())
+
+    def _write_pipe(self, process: Process, number: int, handle: Handle, data: bytes) -> None:
+        if not self._is_read(handle.pipe):
+            self.deliver(process, PIPE)
+            return
+        pipe = self.pipes[handle.pipe]
+        pipe.data += data
+        if len(pipe.data) > PIPE_SIZE and handle.pipe not in self.captured_pipes:
+            process.block = Block("write", handle=number)
+
+    def _has_room(self, handle: Handle) -> bool:
+        pipe = self.pipes.get(handle.pipe)
+        return pipe is None or len(pipe.data) <= PIPE_SIZE or not self._is_read(handle.pipe)
+
+    def _held(self) -> set[int]:
+        """Return the open files that some process has, or will have again."""
+        held: set[int] = set()
+        for process in self.processes.values():
+            held.update(process.handles.values())
+            for frame in process.frames:
+                if frame[0] in ("restore", "redirected") and frame[4]:
+                    held.update(frame[4].values())
+        return held
+
+    def _is_read(self, pipe: int) -> bool:
+        if pipe in self.captured_pipes:
+            return True
+        return any(
+            self.handles[number].kind == PIPE_END and self.handles[number].pipe == pipe
+            for number in self._held()
+            if number in self.handles
+        )
+
+    def _is_written(self, pipe: int) -> bool:
+        if self.pipes[pipe].is_fed:
+            return True
+        return any(
+            self.handles[number].kind == PIPE_BEGIN and self.handles[number].pipe == pipe
+            for number in self._held()
+            if number in self.handles
+        )
+
+    def peek_input(self, handle: Handle) -> tuple[bytes, bool]:
+        """Return what can be read now, and whether nothing comes after it."""
+        if handle.kind == PIPE_END:
+            return self.pipes[handle.pipe].data, not self._is_written(handle.pipe)
+        if handle.kind == SOURCE:
+            try:
+                return self.files.read(handle.path)[handle.offset :], True
+            except FileError:
+                return b"", True
+        return b"", True
+
+    def take_input(self, handle: Handle, size: int) -> None:
+        """Take bytes that were read."""
+        if handle.kind == PIPE_END:
+            pipe = self.pipes[handle.pipe]
+            pipe.data = pipe.data[size:]
+        elif handle.kind == SOURCE:
+            handle.offset += size
+
+    def _is_at_end(self, handle: Handle) -> bool:
+        return self.peek_input(handle)[1]
+
+    def _can_read(self, block: Block) -> bool:
+        handle = self.handles.get(block.handle)
+        if handle is None:
+            return True
+        data, is_over = self.peek_input(handle)
+        return is_over or len(data) > block.version
+
+    def drain(self, pipe: int) -> bytes:
+        """Return all that is in a pipe, and forget the pipe."""
+        self.captured_pipes.discard(pipe)
+        return self.pipes.pop(pipe).data
+
+
+class _Noting:
+    """The surroundings of a machine, which notes that somebody asks them."""
+
+    def __init__(self, machine: Kernel) -> None:
+        self._machine = machine
+
+    def __getattr__(self, name: str) -> Any:
+        self._machine.uses_network = True
+        return getattr(self._machine.surroundings, name)

@@ -136,7 +136,8 @@ def _missing_room(pod: Pod, node: Node, others: Iterable[Pod]) -> Pending | None
     """Return why a node has no room for what a pod asks for, None where it has."""
     node_info = NodeInfo(node["metadata"]["name"])
     node_info.set_node(node)
-    requests = pod_info(pod).requests
+    asking: Pod = {**pod, "status": {}}  # what it has been given so far does not count
+    requests = pod_info(asking).requests
     for name in ("cpu", "memory"):
         capacity = node_info.allocatable.get(name, 0)
         requested = requests.get(name, 0)

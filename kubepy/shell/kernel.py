@@ -189,7 +189,7 @@ class Kernel(ABC):
         if self._is_unknown(process):
             self.end(process, 0 if number == TERM else 128 + number)
             return
-        if process.pid == 1:
+        if process.pid == 1 and not is_from_outside:
             return  # the kernel keeps signals without a handler from the first process
         self.end(process, 128 + number, signal=number)
 

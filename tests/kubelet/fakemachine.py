@@ -25,7 +25,8 @@ class FakeOutput(NamedTuple):
 
 
 class FakeProcess:
-    """A program: ``echo``, ``fail``, ``cat``, ``sleep``, ``wait``, ``tar``, ``test``; others are unknown."""
+    """A program: ``echo``, ``fail``, ``cat``, ``sleep``, ``wait``, ``tar``, ``test``; others are
+    unknown."""
 
     def __init__(self, argv: Sequence[str], stdin: bytes | None, now: datetime) -> None:
         self.argv = list(argv)

@@ -228,7 +228,7 @@ def test_update_to_a_missing_object_keeps_the_files(objects: Objects) -> None:
     assert contents(tree)["sky"] == b"blue\n"
 
 
-@pytest.mark.parametrize(("seconds", "due"), [(-5, 0), (0, 0), (1, 60), (59, 60), (60, 120)])
+@pytest.mark.parametrize(("seconds", "due"), [(-5, 0), (0, 60), (1, 60), (59, 60), (60, 120)])
 def test_change_shows_at_the_next_look_of_the_kubelet(seconds: float, due: float) -> None:
     assert update_due(NOW, NOW + timedelta(seconds=seconds)) == NOW + timedelta(seconds=due)
 

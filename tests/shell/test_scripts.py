@@ -73,13 +73,27 @@ def test_exit_after_a_substitution_that_waits_forgets_its_output() -> None:
     assert (result.stdout, result.status) == ("end new\n", 3)
 
 
-def test_main_process_without_a_trap_ignores_term_but_not_kill() -> None:
-    machine = new_machine("sleep 1000")
+def test_main_process_that_ignores_term_ends_by_kill_only() -> None:
+    machine = new_machine("trap '' TERM; sleep 1000")
+    machine.run(BEGIN)
     machine.signal(1, 15)
     machine.run(BEGIN + timedelta(seconds=5))
     assert machine.exit_of(1) is None
     machine.signal(1, 9)
     assert result_of(machine).status == 137
+
+
+def test_main_process_without_a_trap_ends_by_term_from_outside() -> None:
+    machine = new_machine("sleep 1000")
+    machine.signal(1, 15)
+    machine.run(BEGIN + timedelta(seconds=5))
+    assert result_of(machine).status == 143
+
+
+def test_main_process_without_a_trap_keeps_a_signal_from_inside_away() -> None:
+    machine = new_machine("kill $$; echo still here")
+    machine.run(BEGIN)
+    assert result_of(machine).stdout == "still here\n"
 
 
 def test_trap_while_a_foreground_child_runs_waits_for_the_child() -> None:

@@ -1,4 +1,5 @@
-"""The life of one pod: what happens to its containers, in the order and at the moments of a kubelet.
+"""The life of one pod: what happens to its containers, in the order and at the moments of a
+kubelet.
 
 :meth:`PodWorker.advance` lives on up to a moment; :meth:`PodWorker.foresee` tells at which moment
 something happens next that others can see. Upstream: ``SyncPod`` and ``computePodActions`` in

@@ -79,6 +79,7 @@ with lazy_imports():
 if TYPE_CHECKING:
     from kubepy.api.typed import Node, Pod, PodStatus
     from kubepy.apiserver.client import Client
+    from kubepy.kubelet.modelled.life import PodEvent
     from kubepy.kubelet.modelled.pods import Look, ModelledPods
     from kubepy.kubelet.modelled.worker import Foreseen
 
@@ -406,14 +407,7 @@ class Kubelet:
         placed = self._placed(pod, node, now)
         look = modelled.look(placed, node, now)
         for event in look.events:
-            self._recorder.event(
-                pod,
-                event.type,
-                event.reason,
-                event.message,
-                field_path=event.field_path,
-                host=name_of(node),
-            )
+            self._record(pod, node, event)
         if look.next is not None:
             self.queue.add_at(key, look.next.at, repeating=look.next.repeats)
         is_outdated = modelled_statuses.is_outdated(pod, look.record)
@@ -422,6 +416,17 @@ class Kubelet:
             self._report(key, placed, node, look, now)
         if look.is_removed:
             self._remove(pod, node)
+
+    def _record(self, pod: Pod, node: Node, event: PodEvent) -> None:
+        """Record an event about a pod."""
+        self._recorder.event(
+            pod,
+            event.type,
+            event.reason,
+            event.message,
+            field_path=event.field_path,
+            host=name_of(node),
+        )
 
     def _placed(self, pod: Pod, node: Node, now: datetime) -> Pod:
         """Return a pod with the addresses and the start that its first report will give it."""
@@ -565,6 +570,9 @@ class Kubelet:
                 if not are_reported(obstacles, pod):
                     for reason, message in events_of(obstacles):
                         self._recorder.event(pod, "Warning", reason, message, host=name_of(node))
+                if self._modelled is not None and outcome is RUNNING and not has_started(pod):
+                    for started_event in self._modelled.start_events(pod, node):
+                        self._record(pod, node, started_event)
                 started = pods.update_status(pod, self._status(pod, node, outcome, now, obstacles))
                 if obstacles == NO_OBSTACLES and rests_once_started(
                     pod, node, outcome, self._rules
@@ -650,3 +658,8 @@ class Kubelet:
         if pod["spec"].get("hostNetwork"):
             return host_ip
         return self._addresses.next()
+
+
+def has_started(pod: Pod) -> bool:
+    """Tell whether containers of a pod have been reported on."""
+    return bool((pod.get("status") or {}).get("containerStatuses"))

@@ -6,15 +6,16 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubepy.api.clock import parse_time
+from kubepy.api.clock import EPOCH, parse_time
 from kubepy.api.meta import annotations_of, is_being_deleted, name_of, namespace_of, uid_of
 from kubepy.api.objects.outcomes import TERMINATION
 from kubepy.api.objects.references import references_of
 from kubepy.kubelet.modelled.adoption import record_of_status
 from kubepy.kubelet.modelled.choice import is_modelled
 from kubepy.kubelet.modelled.host import NodeAgent, PodHost
-from kubepy.kubelet.modelled.life import PodEvent
+from kubepy.kubelet.modelled.life import PodEvent, PodLife
 from kubepy.kubelet.modelled.records import RECORD, PodRecord, load_record
+from kubepy.kubelet.modelled.starting import note_image, note_start
 from kubepy.kubelet.modelled.worker import Foreseen, PodWorker
 from kubepy.kubelet.volumes import update_due
 from kubepy.runtime.reconcile import Key
@@ -158,6 +159,14 @@ class ModelledPods:
             is_removed,
             worker.foresee(),
         )
+
+    def start_events(self, pod: Pod, node: Node) -> list[PodEvent]:
+        """Return the events of a pod that just runs from now on."""
+        life = PodLife(pod, PodRecord(at=EPOCH), PodHost(self.agent, pod, node))
+        for container in pod["spec"]["containers"]:
+            note_image(life, container)
+            note_start(life, container)
+        return life.events
 
     def keep(self, pod: Pod, record: PodRecord) -> None:
         """Keep the record of a pod."""

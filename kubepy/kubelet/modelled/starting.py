@@ -100,13 +100,7 @@ def _has_image(life: PodLife, container: Container, record: ContainerRecord) -> 
         _fail_pull(life, container, record)
         return False
 
-    is_there = life.host.takes_image(container)
-    if is_there and container.get("imagePullPolicy") != "Always":
-        message = (
-            f"Container image {quote(image)} already present on machine "
-            "and can be accessed by the pod"
-        )
-        life.emit(NORMAL, "Pulled", message, name)
+    if note_present_image(life, container):
         record.is_pulled = True
         record.due = None
         return True
@@ -123,6 +117,33 @@ def _has_image(life: PodLife, container: Container, record: ContainerRecord) -> 
         _set_waiting(record, "")
     life.touch()
     return False
+
+
+def note_present_image(life: PodLife, container: Container) -> bool:
+    """Note that the image of a container is there and need not be pulled. Return whether it is."""
+    is_there = life.host.takes_image(container)
+    if not is_there or container.get("imagePullPolicy") == "Always":
+        return False
+    message = (
+        f"Container image {quote(container['image'])} already present on machine "
+        "and can be accessed by the pod"
+    )
+    life.emit(NORMAL, "Pulled", message, container["name"])
+    return True
+
+
+def note_image(life: PodLife, container: Container) -> None:
+    """Note that the image of a container is there, pulled at once where it has to be."""
+    if note_present_image(life, container):
+        return
+    life.emit(NORMAL, "Pulling", f"Pulling image {quote(container['image'])}", container["name"])
+    _note_pulled(life, container, life.record_of(container), 0.0)
+
+
+def note_start(life: PodLife, container: Container) -> None:
+    """Note that a container was created and started."""
+    life.emit(NORMAL, "Created", "Container created", container["name"])
+    life.emit(NORMAL, "Started", "Container started", container["name"])
 
 
 def _pull_seconds(life: PodLife, behaviour: Behaviour) -> float:

@@ -135,6 +135,10 @@ class Kernel(ABC):
     def run(self, until: datetime) -> None:
         """Do everything that is due at a moment or before it."""
 
+    @abstractmethod
+    def run_apart(self, pid: int) -> None:
+        """Let one process, and those that it starts, do what takes no time."""
+
     def exit_of(self, pid: int) -> Exit | None:
         """Return the end of a process; None while it runs."""
         process = self.processes.get(pid)

@@ -165,6 +165,16 @@ class Machine(Kernel):
             self._run_process(process)
         return was_ready
 
+    def run_apart(self, pid: int) -> None:
+        """Let one process, and those that it starts, do what takes no time."""
+        while True:
+            processes = [each for each in self.processes.values() if each.session == pid]
+            ready = [each for each in processes if each.is_alive and self._is_ready(each)]
+            if not ready:
+                return
+            for process in ready:
+                self._run_process(process)
+
     def _run_process(self, process: Process) -> None:
         process.block = None
         interpreter = ShellInterpreter(self, process)
@@ -204,6 +214,8 @@ class Machine(Kernel):
             case "until":
                 return block.moment is not None and block.moment <= self.now
             case "child":
+                if block.moment is not None and block.moment <= self.now:
+                    return True
                 return not any(self._lives(pid) for pid in block.pids)
             case "read":
                 return self._can_read(block)

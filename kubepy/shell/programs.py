@@ -13,13 +13,16 @@ from kubepy.shell.processes import PIPE_END, Block, Frame, Process, Shell
 from kubepy.shell.streams import STREAMS, NotAStream
 from kubepy.shell.utility import Delay, Invocation, Unknown
 from kubepy.shell.words import OWN_WORDS, PROGRAMS, SHELLS, program_name
+from kubepy.shell.wrappers import WrappedCommand, wrapped_command
 
 if TYPE_CHECKING:
     from kubepy.shell.kernel import Kernel
     from kubepy.shell.stack import Stack
 
 KIND, SCRIPT, NODE, STEP, DATA = range(5)
-DELAYED, WAITING, UNKNOWN = 7, 8, 9  # how far a program is that has been started
+# How far a program is that has been started.
+TIMED, DELAYED, WAITING, UNKNOWN = 6, 7, 8, 9
+TIMED_OUT = 124
 NOT_FOUND, NOT_EXECUTABLE, NOT_STARTED = 127, 126, 128
 
 
@@ -101,6 +104,8 @@ class Programs:
             self._end_delayed(stack, frame)
         elif step == WAITING:
             stack.pop(self._machine.reap(frame[DATA]["pid"]))
+        elif step == TIMED:
+            self._end_timed(stack, frame)
         else:
             self._begin(stack, frame)
 
@@ -112,7 +117,9 @@ class Programs:
             self._run_shell(stack, frame, argv)
         elif name in PROGRAMS:
             self._run_builtin(stack, frame, name, argv)
-        elif self._run_stream(stack, frame, name, argv):
+        elif self._run_wrapped(stack, frame, name, argv) or self._run_stream(
+            stack, frame, name, argv
+        ):
             return
         elif self._utility(name) is not None:
             self._run_utility(stack, frame, name, argv[1:])
@@ -136,6 +143,51 @@ class Programs:
     def _run_builtin(self, stack: Stack, frame: Frame, name: str, argv: list[str]) -> None:
         stack.pop()
         builtins.run(stack, builtins.BUILTINS[name], [name, *argv[1:]], {})
+
+    def _run_wrapped(self, stack: Stack, frame: Frame, name: str, argv: list[str]) -> bool:
+        """Carry out a program that runs another one in its place. Return whether it is one."""
+        wrapped = wrapped_command(name, argv[1:])
+        if wrapped is None:
+            return False
+        env = {**(frame[DATA].get("env") or {}), **wrapped.variables}
+        if wrapped.seconds is not None:
+            self._run_timed(stack, frame, wrapped)
+            return True
+        data = {**frame[DATA], "argv": wrapped.argv, "env": env}
+        if wrapped.unset == ():
+            frame[DATA] = data
+            return True
+        child = self._machine.fork(stack.process)
+        kept = [] if wrapped.unset is None else child.shell.exported
+        child.shell.exported = [each for each in kept if each not in (wrapped.unset or ())]
+        child.frames.append(["program", -1, -1, 0, {**data, "replaces": True}])
+        frame[STEP] = WAITING
+        frame[DATA] = {"pid": child.pid}
+        stack.process.block = Block("child", pids=[child.pid])
+        return True
+
+    def _run_timed(self, stack: Stack, frame: Frame, wrapped: WrappedCommand) -> None:
+        """Run a program that must end within a time."""
+        child = self._machine.fork(stack.process)
+        child.argv = list(wrapped.argv)
+        data = {**frame[DATA], "argv": wrapped.argv, "replaces": True}
+        child.frames.append(["program", -1, -1, 0, data])
+        moment = self._machine.after(wrapped.seconds or 0.0)
+        frame[STEP] = TIMED
+        frame[DATA] = {"pid": child.pid, "signal": wrapped.signal, "is_late": False}
+        stack.process.block = Block("child", moment=moment, pids=[child.pid])
+
+    def _end_timed(self, stack: Stack, frame: Frame) -> None:
+        """Take the status of a program that has ended in time, or end it."""
+        data = frame[DATA]
+        child = self._machine.processes.get(data["pid"])
+        if child is None or not child.is_alive:
+            status = self._machine.reap(data["pid"])
+            stack.pop(TIMED_OUT if data["is_late"] else status)
+            return
+        data["is_late"] = True
+        stack.process.block = Block("child", pids=[child.pid])
+        self._machine.deliver(child, data["signal"], is_from_outside=True)
 
     def _run_stream(self, stack: Stack, frame: Frame, name: str, argv: list[str]) -> bool:
         """Carry out a program that must read while others write. Return whether it is one."""
@@ -260,7 +312,7 @@ class Programs:
         pid = machine.start(argv, env=call.env, stdin=stdin, unknown_ends=0.0)
         process = machine.processes[pid]
         process.cwd = call.cwd
-        machine.run(machine.now)
+        machine.run_apart(pid)
         end = machine.exit_of(pid)
         if end is None:
             machine.signal(pid, 9)

@@ -405,7 +405,9 @@ class Kubelet:
 
         now = self._clock.now()
         placed = self._placed(pod, node, now)
-        look = modelled.look(placed, node, now)
+        resize = self._resize_of(pod, node)
+        restarts = () if resize is None or resize.pending is not None else resize.restarts
+        look = modelled.look(placed, node, now, restarts)
         for event in look.events:
             self._record(pod, node, event)
         if look.next is not None:

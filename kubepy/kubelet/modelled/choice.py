@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from kubepy.api.meta import annotations_of
-from kubepy.api.objects.outcomes import OUTCOME, POD_OUTCOME
+from kubepy.api.objects.outcomes import IGNORED, OUTCOME, POD_OUTCOME, REFERENCES
+from kubepy.api.objects.references import ROOT_CA_CONFIG_MAP, references_of
 from kubepy.kubelet.modelled.programs import program_of
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ SIMPLE_SOURCES = ("annotation ", "kubepy.yaml: ")
 
 def is_modelled(pod: Pod, node: Node, behaviours: Behaviours, defaults: Mapping[str, str]) -> bool:
     """Tell whether a pod does more than run: it has a command, a probe, a hook or an init
-    container, or a rule speaks of its life.
+    container, it reads a ConfigMap, a Secret or a claim, or a rule speaks of its life.
 
     A pod whose outcome an annotation or a default chooses is not modelled: the outcome decides.
     """
@@ -41,9 +42,26 @@ def is_modelled(pod: Pod, node: Node, behaviours: Behaviours, defaults: Mapping[
     spec = pod["spec"]
     if spec.get("initContainers") or spec.get("ephemeralContainers"):
         return True
+    if _needs_objects(pod, node, defaults):
+        return True
     return any(
         _does_more_than_run(container, behaviours.of(pod, container, node))
         for container in spec["containers"]
+    )
+
+
+def _needs_objects(pod: Pod, node: Node, defaults: Mapping[str, str]) -> bool:
+    """Tell whether a pod starts only when objects are there that it names."""
+    own = annotations_of(pod).get(REFERENCES) or annotations_of(node).get(REFERENCES)
+    if (own or defaults.get(REFERENCES)) == IGNORED:
+        return False
+    spec = pod["spec"]
+    volumes = cast("list[dict[str, object]]", spec.get("volumes") or [])
+    if any(volume.get("persistentVolumeClaim") for volume in volumes):
+        return True
+    return any(
+        reference.name != ROOT_CA_CONFIG_MAP and not reference.optional
+        for reference in references_of(spec)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -143,11 +143,17 @@ class ModelledPods:
             return record
         return record_of_status(pod, now)
 
-    def look(self, pod: Pod, node: Node, now: datetime) -> Look:
-        """Let a pod live on up to now, and keep its record."""
+    def look(self, pod: Pod, node: Node, now: datetime, restarts: Sequence[str] = ()) -> Look:
+        """Let a pod live on up to now, and keep its record.
+
+        :param restarts: the containers that are started again for other resources.
+        """
         record = self.record(pod, now)
         worker = PodWorker(pod, record, PodHost(self.agent, pod, node))
-        worker.advance(max(now, record.at))
+        moment = max(now, record.at)
+        worker.advance(moment)
+        if worker.restart(restarts):
+            worker.advance(moment)
         is_stuck = annotations_of(pod).get(TERMINATION) == "stuck"
         is_removed = is_being_deleted(pod) and record.is_over and not is_stuck
         self.keep(pod, record)

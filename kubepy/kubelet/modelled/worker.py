@@ -8,7 +8,7 @@ something happens next that others can see. Upstream: ``SyncPod`` and ``computeP
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -85,6 +85,18 @@ class PodWorker:
             collect_output(life, container)
         life.record.at = life.now
         life.store_machines()
+
+    def restart(self, names: Sequence[str]) -> bool:
+        """Begin to stop containers, which start again with other resources. Return whether one was
+        running."""
+        life = self.life
+        was_running = False
+        for container, record in [*life.running()]:
+            if container["name"] in names and record.stopping is None:
+                message = f"Container {container['name']} resize requires restart"
+                stop_container(life, container, message)
+                was_running = True
+        return was_running
 
     def _advance(self, until: datetime, moments: int | None = None) -> bool:
         """Live on through the moments up to one; end early after so many of them, or as soon as

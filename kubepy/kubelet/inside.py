@@ -147,11 +147,17 @@ def open_container(client: Client, pod: Pod, name: str) -> AbstractContextManage
 @contextmanager
 def _opened(client: Client, pod: Pod, name: str) -> Iterator[Box]:
     with client.transaction():
-        yield OpenContainer(client, pod, name)
+        box = OpenContainer(client, pod, name)
+        yield box
+    if box.is_to_be_seen:
+        poke(client, pod)
 
 
 class OpenContainer:
-    """A container of a modelled pod, as it is kept in the cluster."""
+    """A container of a modelled pod, as it is kept in the cluster.
+
+    :ivar is_to_be_seen: what has changed in it is something for the kubelet of its pod.
+    """
 
     def __init__(self, client: Client, pod: Pod, name: str) -> None:
         self._client = client
@@ -165,6 +171,7 @@ class OpenContainer:
         self._container = self._life.spec_of(name)
         self._behaviour = self._host.behaviour(self._container)
         self._version = 0
+        self.is_to_be_seen = False
 
     @cached_property
     def machine(self) -> ContainerMachine:
@@ -174,14 +181,15 @@ class OpenContainer:
         return RunningContainer(machine, self._behaviour)
 
     def changed(self) -> None:
-        """Keep what has changed; the kubelet of the pod looks again where files have changed."""
+        """Keep what has changed; the kubelet of the pod looks again where files have changed, or
+        the main process has ended."""
         machine = self._life.machine_for_commands(self._name)
         stopping.collect_output(self._life, self._container)
         self._life.store_machines()
         self._pods.keep(self._pod, self._record)
         is_main = machine.has_main and machine.exit_of(1) is not None
         if machine.files.version != self._version or is_main:
-            poke(self._client, self._pod)
+            self.is_to_be_seen = True
 
 
 class RunningContainer:

@@ -410,7 +410,7 @@ def diff(call: Invocation, options: Arguments) -> int:
     return 1
 
 
-class Change(NamedTuple):
+class DiffChange(NamedTuple):
     """Lines of one file in place of lines of another."""
 
     left_start: int
@@ -437,7 +437,7 @@ def _hunks(left: list[bytes], right: list[bytes]) -> Iterator[bytes]:
             yield _marked(b"> ", line)
 
 
-def _changes(left: list[bytes], right: list[bytes]) -> Iterator[Change]:
+def _changes(left: list[bytes], right: list[bytes]) -> Iterator[DiffChange]:
     """Yield what differs, where there is one shortest answer; raise Unknown where there are more.
 
     There is one if the lines that both have between their common start and end occur once in
@@ -459,7 +459,7 @@ def _changes(left: list[bytes], right: list[bytes]) -> Iterator[Change]:
     left_place = right_place = start
     ends = zip([*left_common, left_end], [*right_common, right_end], strict=True)
     for left_stop, right_stop in ends:
-        change = Change(left_place, left_stop, right_place, right_stop)
+        change = DiffChange(left_place, left_stop, right_place, right_stop)
         if left_place < left_stop or right_place < right_stop:
             yield change
         left_place = left_stop + 1

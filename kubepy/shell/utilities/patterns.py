@@ -43,7 +43,7 @@ class BadPattern(Exception):
     """A regular expression that is not one, in the words of the GNU C library."""
 
 
-class Match(NamedTuple):
+class PatternMatch(NamedTuple):
     """The places of a match and of its groups; ``(-1, -1)`` for a group that took no part."""
 
     spans: tuple[tuple[int, int], ...]
@@ -70,7 +70,7 @@ class Pattern(Protocol):
 
     groups: int
 
-    def search(self, text: str, start: int = 0) -> Match | None: ...
+    def search(self, text: str, start: int = 0) -> PatternMatch | None: ...
 
 
 class _BacktrackingPattern:
@@ -80,11 +80,11 @@ class _BacktrackingPattern:
         self._compiled = re.compile(source, flags)
         self.groups = self._compiled.groups
 
-    def search(self, text: str, start: int = 0) -> Match | None:
+    def search(self, text: str, start: int = 0) -> PatternMatch | None:
         match = self._compiled.search(text, start)
         if match is None:
             return None
-        return Match(tuple(match.span(group) for group in range(self.groups + 1)), text)
+        return PatternMatch(tuple(match.span(group) for group in range(self.groups + 1)), text)
 
 
 class _LongestPattern:
@@ -101,11 +101,11 @@ class _LongestPattern:
         self._compiled: Any = re2.compile(source.encode("latin-1"), options)
         self.groups = self._compiled.groups
 
-    def search(self, text: str, start: int = 0) -> Match | None:
+    def search(self, text: str, start: int = 0) -> PatternMatch | None:
         match = self._compiled.search(text.encode("latin-1"), start)
         if match is None:
             return None
-        return Match(tuple(match.span(group) for group in range(self.groups + 1)), text)
+        return PatternMatch(tuple(match.span(group) for group in range(self.groups + 1)), text)
 
 
 class _Translator:
@@ -361,7 +361,7 @@ def fixed_pattern(texts: list[str], *, ignore_case: bool = False) -> Pattern:
     return _BacktrackingPattern(source, flags)
 
 
-def matches(pattern: Pattern, text: str) -> Iterator[Match]:
+def matches(pattern: Pattern, text: str) -> Iterator[PatternMatch]:
     """Yield all matches without overlaps; no empty one at the end of another."""
     position = 0
     last_end = -1

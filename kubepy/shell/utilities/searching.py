@@ -18,8 +18,8 @@ from kubepy.shell.utilities.inputs import (
 )
 from kubepy.shell.utilities.patterns import (
     BadPattern,
-    Match,
     Pattern,
+    PatternMatch,
     compile_pattern,
     fixed_pattern,
 )
@@ -79,10 +79,10 @@ class _PerlPattern:
             raise Unknown(f"grep -P {source}") from error
         self.groups = self._compiled.groups
 
-    def search(self, text: str, start: int = 0) -> Match | None:
+    def search(self, text: str, start: int = 0) -> PatternMatch | None:
         match = self._compiled.search(text, start)
         if match:
-            return Match((match.span(),), text)
+            return PatternMatch((match.span(),), text)
         return None
 
 
@@ -100,7 +100,7 @@ class _Selection:
         is_matched = any(True for _ in self.found(line))
         return is_matched != self.is_inverted
 
-    def found(self, line: str) -> Iterator[Match]:
+    def found(self, line: str) -> Iterator[PatternMatch]:
         """Yield the matches in a line, the longest where several patterns match."""
         position = 0
         while position <= len(line):
@@ -113,7 +113,7 @@ class _Selection:
             yield best
             position = best.end if best.end > best.start else best.end + 1
 
-    def _next(self, pattern: Pattern, line: str, position: int) -> Match | None:
+    def _next(self, pattern: Pattern, line: str, position: int) -> PatternMatch | None:
         while position <= len(line):
             match = pattern.search(line, position)
             if match is None:
@@ -123,7 +123,7 @@ class _Selection:
             position = match.start + 1
         return None
 
-    def _is_accepted(self, match: Match, line: str) -> bool:
+    def _is_accepted(self, match: PatternMatch, line: str) -> bool:
         if self.whole_lines:
             return match.start == 0 and match.end == len(line)
         if not self.words:

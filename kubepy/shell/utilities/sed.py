@@ -14,7 +14,7 @@ from kubepy.shell.utilities.inputs import (
     to_bytes,
     to_text,
 )
-from kubepy.shell.utilities.patterns import Match, Pattern, matches
+from kubepy.shell.utilities.patterns import Pattern, PatternMatch, matches
 from kubepy.shell.utilities.program import Arguments, Failure, program
 from kubepy.shell.utilities.sedscript import SedAddress, SedCommand, SedParser, SedSubstitution
 from kubepy.shell.utility import Invocation, Unknown
@@ -365,7 +365,7 @@ ACTIONS: dict[str, Callable[[_Editor, SedCommand], None]] = {
 }
 
 
-def _replaced(match: Match, substitution: SedSubstitution) -> str:
+def _replaced(match: PatternMatch, substitution: SedSubstitution) -> str:
     pieces: list[str] = []
     case = ""
     next_case = ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from kubepy.api.meta import controller_of, name_of, namespace_of, uid_of
@@ -234,20 +234,25 @@ class PodHost:
         A program of which only the begin is known is run again from then on.
         """
         container_record = record.containers[container["name"]]
-        saved = container_record.machine
-        now = record.at
-        if saved is None:
-            started = container_record.started
-            if started is None:
-                return None
-            machine = self.start(record, container, started).machine
-            if machine is not None:
-                machine.run(now)
+        self._load_trees(record, record.at)
+        machine = self._saved_machine(container, container_record.machine)
+        if machine is not None or container_record.started is None:
             return machine
-        self._load_trees(record, now)
-        files = self._files_again(container, Tree.from_json(saved["root"]))
-        surroundings = self._agent.network.from_pod(self._pod)
-        return Machine.from_json(saved["machine"], files, surroundings)
+        machine = self.start(record, container, container_record.started).machine
+        if machine is not None:
+            machine.run(record.at)
+        return machine
+
+    def _saved_machine(self, container: Container, saved: Any) -> Machine | None:
+        """Return a machine as it was kept; None where there is none, or something else."""
+        if saved is None:
+            return None
+        try:
+            files = self._files_again(container, Tree.from_json(saved["root"]))
+            surroundings = self._agent.network.from_pod(self._pod)
+            return Machine.from_json(saved["machine"], files, surroundings)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            return None  # the program is run again from its begin
 
     def _files_again(self, container: Container, root: Tree) -> FileSystem:
         variables = self._variables(container)

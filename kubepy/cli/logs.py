@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, cast
 
@@ -18,6 +18,7 @@ from kubepy.api.meta import (
     nested_list,
     spec_of,
     status_of,
+    uid_of,
 )
 from kubepy.api.objects.pods import get_condition, is_pod_ready
 from kubepy.api.scheme import Resource
@@ -30,7 +31,14 @@ from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, duration_flag, int_flag, string_flag
 from kubepy.cli.runtime.options import Options
 from kubepy.kubelet import inside
-from kubepy.kubelet.logs import ContainerLog, LogOptions, goes_on, read_log, validate_log_options
+from kubepy.kubelet.logs import (
+    ContainerLog,
+    LogFollower,
+    LogOptions,
+    goes_on,
+    read_log,
+    validate_log_options,
+)
 from kubepy.quoting import quote
 
 USAGE = (
@@ -120,8 +128,9 @@ kubepy logs web --previous
 def logs(factory: Factory, options: LogsOptions) -> None:
     """Print the logs for a container in a pod or specified resource.
 
-    No containers run, so a log is empty unless the pod's annotation kubepy.dev/log, or kubepy.dev/log.CONTAINER, says
-    what its containers print when they start."""  # noqa: E501
+    Where containers are modelled (docs/containers.md), it is what their programs have printed. Otherwise a log is empty
+    unless the pod's annotation kubepy.dev/log, or kubepy.dev/log.CONTAINER, says what its containers print when they
+    start."""  # noqa: E501
     subject = _subject(options)
     since_time = _since_time(options)
     factory.catch_up()
@@ -139,15 +148,17 @@ def logs(factory: Factory, options: LogsOptions) -> None:
 
     shown = []
     for request in requests:
+        log = ShownLog(factory, options, request)
+        shown.append(log)
         try:
-            shown.append((request, _show(factory, options, request)))
+            log.show()
         except Status as error:
             if not options.ignore_errors:
                 raise
             factory.print(f"error: {error.message}")
 
     if options.follow:
-        _follow(factory, [(request, log) for request, log in shown if log is not None])
+        _follow(factory, shown)
 
 
 def _subject(options: LogsOptions) -> str:
@@ -339,44 +350,111 @@ def _listed(names: dict[str, str]) -> str:
 # --- logs -----------------------------------------------------------------------------------------
 
 
-def _reader(factory: Factory, request: LogRequest) -> Callable[[], ContainerLog | None]:
-    """Return a function that reads a log as it is now."""
-    client = factory.client
-    pod = request.pod
+class ShownLog:
+    """The log of a container, which is printed and may be followed."""
 
-    def find_node(name: str) -> Any:
+    def __init__(self, factory: Factory, options: LogsOptions, request: LogRequest) -> None:
+        self._factory = factory
+        self._request = request
+        self._prefix = ""
+        if options.prefix or options.all_pods:
+            self._prefix = f"[pod/{name_of(request.pod)}/{request.container}] "
+        self._is_followed = options.follow
+        self._part = ""  # of a line whose end has not come
+        self._log: ContainerLog | None = None
+        self._follower: LogFollower | None = None
+
+    def show(self) -> None:
+        """Print the log as it is. Raises Status."""
+        request = self._request
+        validate_log_options(name_of(request.pod), request.options)
+        self._log = self._read()
+        if self._log is not None:
+            self._print(self._log.data)
+            self._follower = LogFollower(self._log, request.options)
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether the container was running."""
+        return self._log is not None and self._log.is_open
+
+    def go_on(self) -> bool:
+        """Print what has come since; tell whether more may come."""
+        log = self._log
+        follower = self._follower
+        if log is None or follower is None or not log.is_open:
+            return False
+        has_more = goes_on(log, self._read)
+        pod = self._pod()
+        if pod is None or uid_of(pod) != log.run.partition("/")[0]:
+            self._flush()
+            return False
+        reader = inside.log_reader(self._factory.client, cast(Any, pod))
+        lines = reader(self._request.container, log.number)
+        has_more = has_more and not follower.has_all
+        self._log = log._replace(is_open=has_more)
+        self._print(follower.take(lines))
+        return has_more
+
+    def next_time(self) -> datetime | None:
+        """Return when something goes on by itself in the container; None: never."""
+        pod = self._pod()
+        if pod is None or not self.is_open:
+            return None
+        client = self._factory.client
+        return inside.next_time_of(client, cast(Any, pod), self._request.container)
+
+    def _pod(self) -> Object | None:
+        pod = self._request.pod
         try:
-            return client.get("nodes", name)
+            return self._factory.client.get("pods", name_of(pod), namespace=namespace_of(pod))
         except NotFound:
             return None
 
-    def read() -> ContainerLog | None:
-        present = client.get("pods", name_of(pod), namespace=namespace_of(pod))
-        shown = cast(Any, present)
-        reader = inside.log_reader(client, shown)
-        return read_log(shown, request.options, find_node, client.clock.now(), reader)
+    def _read(self) -> ContainerLog | None:
+        """Return the log as it is now. Raises Status."""
+        client = self._factory.client
+        pod = self._request.pod
 
-    return read
+        def find_node(name: str) -> Any:
+            try:
+                return client.get("nodes", name)
+            except NotFound:
+                return None
+
+        present = cast(Any, client.get("pods", name_of(pod), namespace=namespace_of(pod)))
+        reader = inside.log_reader(client, present)
+        return read_log(present, self._request.options, find_node, client.clock.now(), reader)
+
+    def _print(self, data: bytes) -> None:
+        for line in io.StringIO(data.decode(errors="replace"), newline="\n"):
+            self._part += line
+            waits = self._is_followed and self.is_open
+            if line.endswith("\n") or not waits:
+                self._flush()
+        if not self.is_open:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Print the line that has come, whole or not."""
+        if self._part:
+            self._factory.print(f"{self._prefix}{self._part}", end="")
+            self._part = ""
 
 
-def _show(factory: Factory, options: LogsOptions, request: LogRequest) -> ContainerLog | None:
-    """Print the log of a container. Raises Status."""
-    validate_log_options(name_of(request.pod), request.options)
-    log = _reader(factory, request)()
-    if log is not None:
-        has_prefix = options.prefix or options.all_pods
-        prefix = f"[pod/{name_of(request.pod)}/{request.container}] " if has_prefix else ""
-        for line in io.StringIO(log.data.decode(errors="replace"), newline="\n"):
-            factory.print(f"{prefix}{line}", end="")
-    return log
-
-
-def _follow(factory: Factory, shown: list[tuple[LogRequest, ContainerLog]]) -> None:
-    """Wait until all containers have ended: they print nothing more."""
-    going = [(log, _reader(factory, request)) for request, log in shown if log.is_open]
+def _follow(factory: Factory, logs: list[ShownLog]) -> None:
+    """Print what comes until all containers have ended."""
+    followed = [log for log in logs if log.is_open]
 
     def have_ended() -> bool:
-        return not any(goes_on(log, read) for log, read in going)
+        states = [log.go_on() for log in followed]
+        factory.stdout.flush()
+        return not any(states)
 
-    if going:
-        factory.driver.wait_until(have_ended, factory.options.timeout_seconds() or None)
+    def next_time() -> datetime | None:
+        moments = [log.next_time() for log in followed]
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    if followed:
+        timeout = factory.options.timeout_seconds() or None
+        factory.driver.wait_until(have_ended, timeout, retry=next_time)

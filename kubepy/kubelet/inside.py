@@ -302,6 +302,14 @@ def printed_by(client: Client, pod: Pod, container: str, run: int) -> list[LogEn
     return pods.agent.logs.read(uid_of(pod), container, run)
 
 
+def next_time_of(client: Client, pod: Pod, container: str) -> datetime | None:
+    """Return when something goes on by itself in a running container; None: never."""
+    if not runs_containers(client) or client.value(f"{records.RECORD}{uid_of(pod)}") is None:
+        return None
+    with open_container(client, pod, container) as box:
+        return box.machine.next_time()
+
+
 def runs_containers(client: Client) -> bool:
     """Tell whether the cluster models what runs in containers."""
     return client.settings.kubelet.containers == MODELLED

@@ -9,7 +9,7 @@ container NAME. Upstream: ``pkg/registry/core/pod/rest/log.go``, ``pkg/kubelet/k
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -58,11 +58,17 @@ class LogLine(NamedTuple):
 
 class ContainerLog(NamedTuple):
     """The bytes of a log. ``is_open``: the container runs, so that more may come. ``run`` tells its
-    runs apart."""
+    runs apart.
+
+    :ivar number: that of the run, 1 for the first.
+    :ivar lines: all lines, of which the options have chosen some.
+    """
 
     data: bytes
     run: str
     is_open: bool = False
+    number: int = 1
+    lines: tuple[LogLine, ...] = ()
 
 
 def validate_log_options(pod_name: str, options: LogOptions) -> None:
@@ -160,9 +166,8 @@ def read_log(
         moment = parse_time(started) if started else EPOCH
         lines = [LogLine(moment, line) for line in lines_of(pod, container)]
     data = _chosen(lines, options, now)
-    return ContainerLog(
-        data, f"{uid_of(pod)}/{status.get('restartCount', 0)}", is_open=bool(state.get("running"))
-    )
+    name = f"{uid_of(pod)}/{status.get('restartCount', 0)}"
+    return ContainerLog(data, name, bool(state.get("running")), run, tuple(lines))
 
 
 def _state_with_log(pod: Pod, container: str, previous: bool) -> ContainerState:
@@ -246,6 +251,62 @@ def _shown(line: LogLine, options: LogOptions) -> bytes:
         moment = f"{line.time:%Y-%m-%dT%H:%M:%S}.{line.time.microsecond:06}000Z "
     end = "\n" if line.is_whole else ""
     return f"{moment}{line.text}{end}".encode("utf-8", "surrogateescape")
+
+
+class LogFollower:
+    """Returns what comes to the log of a run after it was shown."""
+
+    def __init__(self, log: ContainerLog, options: LogOptions) -> None:
+        self._lines = log.lines
+        self._options = options
+        self._left = None
+        if options.limit_bytes is not None:
+            self._left = options.limit_bytes - len(log.data)
+
+    def take(self, lines: Sequence[LogLine] | None) -> bytes:
+        """Return what is new in the lines of the run as they are now, None where nothing is kept of
+        it."""
+        if lines is None:
+            return b""
+        present = tuple(lines)
+        begun, number = _common_part(self._lines, present)
+        self._lines = present
+        data = b""
+        if begun is not None:
+            rest = present[number - 1]
+            shown = rest._replace(text=rest.text.removeprefix(begun.text))
+            data = _shown(shown, self._options._replace(timestamps=False))
+        since = self._options.since_time
+        for line in present[number:]:
+            if since is None or line.time >= since:
+                data += _shown(line, self._options)
+        if self._left is not None:
+            data = data[: self._left]
+            self._left -= len(data)
+        return data
+
+    @property
+    def has_all(self) -> bool:
+        """Tell whether as many bytes have been shown as were asked for."""
+        return self._left is not None and self._left <= 0
+
+
+def _common_part(
+    before: tuple[LogLine, ...], present: tuple[LogLine, ...]
+) -> tuple[LogLine | None, int]:
+    """Return how many of the present lines were there before, and the last of those as it was then
+    if it had no end. A log that is too long has lost its first lines in the meantime."""
+    for dropped in range(len(before)):
+        number = len(before) - dropped
+        last = before[-1]
+        if number > len(present) or before[dropped:-1] != present[: number - 1]:
+            continue
+        if last == present[number - 1]:
+            return None, number
+        is_longer = present[number - 1].text.startswith(last.text)
+        if not last.is_whole and is_longer and present[number - 1].time == last.time:
+            return last, number
+    return None, 0
 
 
 def goes_on(log: ContainerLog, read: Callable[[], ContainerLog | None]) -> bool:

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kubepy.api import errors
 from kubepy.api.clock import ZERO_TIME, parse_time
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, uid_of
 from kubepy.api.scheme import Resource
 from kubepy.api.types.special import DecodeError, decode_time
 from kubepy.apiserver.requests.pods import BINDING, EVICTION
 from kubepy.kubelet import inside, sessions
 from kubepy.kubelet.logs import (
     ContainerLog,
+    LogFollower,
     LogOptions,
     choose_container,
     goes_on,
@@ -169,18 +170,27 @@ def _find(cluster: LocalCluster, resource: str, name: str, namespace: str = "") 
 async def _follow(
     application: Application, info: RequestInfo, options: LogOptions, log: ContainerLog
 ) -> AsyncIterator[bytes]:
-    """Yield what the container printed at its start; more never comes. End with the container, or
-    with the server."""
+    """Yield what a container has printed, then what it prints. End with the container, or with the
+    server."""
+    follower = LogFollower(log, options)
 
-    def read(cluster: LocalCluster) -> bool:
-        return goes_on(log, lambda: _read_log(cluster, info, options))
+    def read(cluster: LocalCluster) -> tuple[bytes, bool]:
+        client = cluster.client
+        pod = cast("Pod | None", _find(cluster, PODS, info.name, info.namespace))
+        has_more = goes_on(log, lambda: _read_log(cluster, info, options))
+        if pod is None or uid_of(pod) != log.run.partition("/")[0]:
+            return b"", False
+        container = choose_container(pod, options.container)
+        lines = inside.log_reader(client, pod)(container, log.number)
+        return follower.take(lines), has_more
 
     yield log.data
-    has_all = options.limit_bytes is not None and len(log.data) >= options.limit_bytes
-    while log.is_open and not has_all and not application.stopping.is_set():
+    is_open = log.is_open
+    while is_open and not follower.has_all and not application.stopping.is_set():
         await asyncio.sleep(LOOK_AGAIN)
-        if not await application.backend.read(read):
-            return
+        data, is_open = await application.backend.read(read)
+        if data:
+            yield data
 
 
 # --- what would reach a node ----------------------------------------------------------------------

@@ -321,7 +321,7 @@ class Driver:
         """Wait in the cluster's own time; see :meth:`wait_until`."""
         clock = self._cluster.clock
         deadline = None if timeout is None else later(clock.now(), timeout)
-        tried = -1  # the revision at which a retry did not help, with nothing else to come
+        tried = None  # the retry that did not help, with nothing else to come
         while not done():
             if deadline is not None and clock.now() >= deadline:
                 self._note_unscheduled(owner, at_once=True)
@@ -343,11 +343,11 @@ class Driver:
                     "and again: --timeout says how long to wait"
                 )
             if deadline is None and is_idle and not done():
-                revision = self._cluster.client.revision()
-                if until is None or revision == tried:
+                attempt = self._cluster.client.revision(), until
+                if until is None or attempt == tried:
                     self._note_unscheduled(owner, at_once=True)
                     raise CliError(ENDLESS)
-                tried = revision
+                tried = attempt
                 self._wait_for(managers.Horizon(until), done, about)
 
         return True

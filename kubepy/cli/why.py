@@ -87,7 +87,7 @@ kubepy why -f web.yaml
 kubepy why -A
 
 # Which rule, or which part of its manifest, makes a pod do what it does
-kubepy why pod/web --behaviour
+kubepy why pod/task --behaviour
 
 # For a program
 kubepy why pod/task -o json

@@ -26,6 +26,7 @@ from kubepy.quoting import printable
 
 with lazy_imports():
     from kubepy.api import errors as api_errors
+    from kubepy.kubelet import unknowns
 
 EXAMPLES = """
 # A node, and the pods on it
@@ -124,9 +125,11 @@ def description(factory: Factory, info: Info, with_events: bool) -> str:
     writer = PrefixWriter()
     clock = factory.cluster.clock
     ZONE.set(UTC if clock.own else None)
-    describer_for(info.resource.key)(
-        writer, info.content, DescribeContext(clock.now(), events, list_objects)
-    )
+    notes: list[str] = []
+    if info.resource.key == "pods":
+        notes = unknowns.notes_on_unknowns(factory.client, info.content)
+    context = DescribeContext(clock.now(), events, list_objects, notes)
+    describer_for(info.resource.key)(writer, info.content, context)
     return writer.text()
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kubepy.api.clock import format_exact_time
+from kubepy.api.errors import NotFound
 from kubepy.api.values.goformat import format_duration, to_json
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.runtime.builder import Builder
@@ -46,6 +47,7 @@ from kubepy.terminal import WIDTH, Colour, Painter, shortened
 with lazy_imports():
     from kubepy.cli import behaviours
     from kubepy.insight.why import overview, verdict
+    from kubepy.kubelet import unknowns
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
@@ -193,6 +195,19 @@ def show(factory: Factory, options: WhyOptions, answers: list[Why], *, single: b
     for number, answer in enumerate(answers):
         lines = text_of(factory, answer, paint, with_namespace=options.all_namespaces)
         factory.print(("\n" if number else "") + "\n".join(lines))
+        for note in _unknowns(factory, answer.key):
+            factory.print(f"note: {note}")
+
+
+def _unknowns(factory: Factory, key: Key) -> list[str]:
+    """Return what is not known of the containers of a pod, a line each."""
+    if key.resource != "pods":
+        return []
+    try:
+        pod = factory.client.get(key.resource, key.name, namespace=key.namespace)
+    except NotFound:
+        return []
+    return unknowns.notes_on_unknowns(factory.client, pod)
 
 
 def text_of(

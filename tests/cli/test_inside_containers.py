@@ -176,3 +176,42 @@ def test_logs_are_chosen_by_their_times(kubepy: Kubepy) -> None:
     assert kubepy("logs", "few", "-c", "c", f"--since-time={time}").out == "line 3\n"
     selected = kubepy("logs", "-l", "app=few", "--all-containers", "--tail=1")
     assert selected.out == "first\nline 3\nparted\n"
+
+
+# --- what is not known
+
+
+@pytest.mark.parametrize(
+    ("words", "note"),
+    [
+        (
+            "strange --image=example/strange",
+            'container "strange": the image "example/strange" is not known: it runs until it is '
+            "stopped",
+        ),
+        (
+            "strange --image=busybox --command -- mytool -x",
+            'container "strange": "mytool" is not known: it runs until it is stopped',
+        ),
+        (
+            "strange --image=busybox -- sh -c 'mytool; sleep 9'",
+            'container "strange": "mytool" is not known: it runs until it is stopped',
+        ),
+    ],
+)
+def test_unknown_image_or_program_is_told_once(kubepy: Kubepy, words: str, note: str) -> None:
+    kubepy("run", *shlex.split(words))
+    kubepy("wait", "--for=condition=Ready", "pod/strange")
+    described = kubepy("describe", "pod", "strange").out
+    assert [line.split(None, 2)[2] for line in described.splitlines() if "Not Known" in line] == [
+        note
+    ]
+    assert described.count("is not known") == 1
+    asked = kubepy("why", "pod/strange").out
+    assert asked.count(f"note: {note}\n") == 1
+
+
+def test_known_pod_has_no_note(kubepy: Kubepy) -> None:
+    for name in ("web", "ticks", "few"):
+        assert "Not Known" not in kubepy("describe", "pod", name).out
+        assert "note:" not in kubepy("why", f"pod/{name}").out

@@ -79,6 +79,8 @@ def pod(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     label_block(writer, "Node-Selectors", spec.get("nodeSelector"))
     tolerations(writer, spec.get("tolerations"))
     spread_constraints(writer, spec.get("topologySpreadConstraints"))
+    if context.unknowns:
+        writer.several(0, "Not Known", context.unknowns)
     events(writer, context)
 
 

@@ -21,11 +21,13 @@ class DescribeContext(NamedTuple):
 
     :param events: those about the object; None: they are not to be printed.
     :param list: lists the objects of a resource in a namespace (None: in all namespaces).
+    :param unknowns: what is not known of the containers of a pod, a line each.
     """
 
     now: datetime
     events: Sequence[AnyObject] | None
     list: Callable[[str, str | None], Sequence[AnyObject]]
+    unknowns: Sequence[str] = ()
 
 
 PADDING = 2

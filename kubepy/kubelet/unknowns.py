@@ -1,0 +1,77 @@
+"""What is not known of a pod in a cluster that models containers: images and programs that do
+nothing but run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from kubepy.api.errors import NotFound
+from kubepy.api.meta import Object, uid_of
+from kubepy.api.objects.outcomes import UnknownOutcomeError
+from kubepy.api.objects.usage import AnnotationError
+from kubepy.kubelet import inside
+from kubepy.kubelet.behaviours import Behaviours, containers_of, unknown_notes
+from kubepy.kubelet.modelled.programs import program_of
+from kubepy.kubelet.modelled.records import RECORD, load_record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kubepy.api.typed import Pod
+    from kubepy.apiserver.client import Client
+    from kubepy.kubelet.behaviours import Behaviour
+
+
+def notes_on_unknowns(client: Client, pod: Object) -> list[str]:
+    """Return a line for each image and each program of a pod of which nothing is known, none in a
+    cluster that does not model containers."""
+    if not inside.runs_containers(client):
+        return []
+
+    def find(resource: str, namespace: str, name: str) -> Object | None:
+        try:
+            return client.get(resource, name, namespace=namespace)
+        except NotFound:
+            return None
+
+    typed_pod = cast("Pod", pod)
+    node: Any = None
+    node_name = pod["spec"].get("nodeName")
+    if node_name:
+        node = find("nodes", "", node_name)
+    try:
+        behaviours = Behaviours.of_cluster(client, find).of_pod(typed_pod, node)
+    except (AnnotationError, UnknownOutcomeError):  # the kubelet tells of it in an event
+        return []
+    programs = unknown_commands(typed_pod, behaviours)
+    for name, met in unknown_programs(client, pod).items():
+        known_of = programs.get(name, [])
+        programs[name] = list(dict.fromkeys([*known_of, *met]))
+    return unknown_notes(typed_pod, behaviours, programs)
+
+
+def unknown_commands(pod: Pod, behaviours: Mapping[str, Behaviour]) -> dict[str, list[str]]:
+    """Return the programs that containers are to start and that are not known, by the names of the
+    containers."""
+    commands: dict[str, list[str]] = {}
+    for container in containers_of(pod):
+        if container.get("command"):
+            unknown = program_of(container, behaviours[container["name"]]).unknown
+            if unknown:
+                commands[container["name"]] = [unknown]
+    return commands
+
+
+def unknown_programs(client: Client, pod: Object) -> dict[str, list[str]]:
+    """Return the programs and constructs that the containers of a pod have met and that are not
+    known, by the names of the containers."""
+    record = load_record(client.value(f"{RECORD}{uid_of(pod)}"))
+    if record is None:
+        return {}
+    programs: dict[str, list[str]] = {}
+    for name, container in record.containers.items():
+        met = [*container.unknowns]
+        if container.machine is not None:
+            met += container.machine["machine"]["unknowns"]
+        programs[name] = met
+    return programs

@@ -25,6 +25,7 @@ OWN_TIME = ("--clock=2026-01-01T00:00:00Z", "--seed=7")
     [
         ("bootstrap", ()),
         ("canary", ()),
+        ("containers", OWN_TIME),
         ("faults", OWN_TIME),
         ("kubelet", OWN_TIME),
         ("plan", OWN_TIME),

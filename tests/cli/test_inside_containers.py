@@ -162,7 +162,7 @@ def test_logs_followed_with_tail_and_limit_end_there(kubepy: Kubepy) -> None:
 
 def test_logs_followed_end_with_the_run(kubepy: Kubepy) -> None:
     assert kubepy("logs", "-f", "crash") == Done("run\n", "", 0)
-    kubepy("advance", "1m", "-q")
+    kubepy("clock", "advance", "1m")
     assert kubepy("logs", "crash", "--previous") == Done("run\n", "", 0)
 
 

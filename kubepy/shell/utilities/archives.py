@@ -119,7 +119,8 @@ class _Packing:
         try:
             status = self.call.files.stat(path, follow=self.options.has("h"))
         except FileError as error:
-            complain(self.call, f"{name}: Cannot stat: {error.problem}")
+            message = f"{name}: Cannot stat: {error.problem}"
+            complain(self.call, message)
             self.status = 2
             return
         if status.kind == DEVICE:
@@ -130,11 +131,14 @@ class _Packing:
                 self._add(archive, posixpath.join(name, child))
 
     def _add_member(self, archive: tarfile.TarFile, name: str, path: str, status: FileStat) -> None:
-        stored = name if self.options.has("P") else self._relative(name)
+        stored = name
+        if not self.options.has("P"):
+            stored = self._relative(name)
         member = tarfile.TarInfo(stored or ".")
         member.mode = status.mode
         member.mtime = int(status.modified.timestamp())
-        member.uid, member.gid = status.user, status.group
+        member.uid = status.user
+        member.gid = status.group
         content = b""
         if status.kind == FOLDER:
             member.type = tarfile.DIRTYPE
@@ -146,7 +150,9 @@ class _Packing:
             member.size = len(content)
         archive.addfile(member, io.BytesIO(content))
         if self.options.has("v"):
-            shown = f"{name.rstrip('/')}/" if status.kind == FOLDER else name
+            shown = name
+            if status.kind == FOLDER:
+                shown = f"{name.rstrip('/')}/"
             self._report(shown)
 
     def _report(self, name: str) -> None:
@@ -242,7 +248,8 @@ class _Unpacking:
         try:
             self._extract(archive, member, name)
         except FileError as error:
-            complain(self.call, f"{member.name}: Cannot open: {error.problem}")
+            message = f"{member.name}: Cannot open: {error.problem}"
+            complain(self.call, message)
             self.status = 2
 
     def _stripped(self, name: str) -> str:
@@ -251,14 +258,17 @@ class _Unpacking:
         return "/".join(parts[int(self.options.get("strip-components", "0")) :])
 
     def _extract(self, archive: tarfile.TarFile, member: tarfile.TarInfo, name: str) -> None:
-        files, now = self.call.files, self.call.now
+        files = self.call.files
+        now = self.call.now
         path = posixpath.join(self.folder, name)
         if member.isdir():
             files.make_dir(path, parents=True, now=now)
             files.set_mode(path, member.mode & 0o777)
             return
         reader = archive.extractfile(member) if member.isreg() else None
-        content = reader.read() if reader else b""
+        content = b""
+        if reader:
+            content = reader.read()
         if self.options.has("O"):
             self.call.out(content)
             return
@@ -270,16 +280,23 @@ class _Unpacking:
             return
         if not member.isreg():
             raise Unknown(f"tar of {member.name}")
-        files.write(path, content, now=now, mode=member.mode & 0o777)
+        files.write(
+            path,
+            content,
+            now=now,
+            mode=member.mode & 0o777,
+        )
         if not self.options.has("m"):
             files.set_time(path, datetime.fromtimestamp(int(member.mtime), UTC))
 
 
 def _write(call: Invocation, name: str, content: bytes) -> None:
     try:
-        call.files.write(absolute(call, name), content, now=call.now)
+        path = absolute(call, name)
+        call.files.write(path, content, now=call.now)
     except FileError as error:
-        raise Failure(f"{name}: Cannot open: {error.problem}", 2) from error
+        message = f"{name}: Cannot open: {error.problem}"
+        raise Failure(message, 2) from error
 
 
 GZIP_OPTIONS = (
@@ -297,19 +314,34 @@ GZIP_OPTIONS = (
 @program(*GZIP_OPTIONS)
 def gzip(call: Invocation, options: Arguments) -> int:
     """Compress files or standard input."""
-    return _gzip(call, options, unpacks=options.has("d", "t"), to_stdout=options.has("c"))
+    return _gzip(
+        call,
+        options,
+        unpacks=options.has("d", "t"),
+        to_stdout=options.has("c"),
+    )
 
 
 @program(*GZIP_OPTIONS)
 def gunzip(call: Invocation, options: Arguments) -> int:
     """Decompress files or standard input."""
-    return _gzip(call, options, unpacks=True, to_stdout=options.has("c"))
+    return _gzip(
+        call,
+        options,
+        unpacks=True,
+        to_stdout=options.has("c"),
+    )
 
 
 @program("-f,--force")
 def zcat(call: Invocation, options: Arguments) -> int:
     """Print what is in compressed files."""
-    return _gzip(call, options, unpacks=True, to_stdout=True)
+    return _gzip(
+        call,
+        options,
+        unpacks=True,
+        to_stdout=True,
+    )
 
 
 def _gzip(call: Invocation, options: Arguments, *, unpacks: bool, to_stdout: bool) -> int:
@@ -323,13 +355,22 @@ def _gzip(call: Invocation, options: Arguments, *, unpacks: bool, to_stdout: boo
             if to_stdout or name == "-":
                 call.out(result)
             else:
-                _replace(call, name, result, options, unpacks=unpacks)
+                _replace(
+                    call,
+                    name,
+                    result,
+                    options,
+                    unpacks=unpacks,
+                )
         except FileError as error:
             if error.problem == "Is a directory":
                 call.err(f"gzip: {name} is a directory -- ignored\n")
             else:
-                call.err(f"gzip: {name}: {error.problem}\n")
-            status = 2 if error.problem == "Is a directory" else 1
+                message = f"gzip: {name}: {error.problem}\n"
+                call.err(message)
+            status = 1
+            if error.problem == "Is a directory":
+                status = 2
         except Failure as failure:
             call.err(f"\ngzip: {failure.message}\n")
             status = failure.status
@@ -337,7 +378,9 @@ def _gzip(call: Invocation, options: Arguments, *, unpacks: bool, to_stdout: boo
 
 
 def _unpacked(name: str, content: bytes) -> bytes:
-    shown = "stdin" if name == "-" else name
+    shown = name
+    if name == "-":
+        shown = "stdin"
     if not content.startswith(GZIP_MARK):
         raise Failure(f"{shown}: not in gzip format")
     try:
@@ -358,8 +401,14 @@ def _replace(
     path = absolute(call, target)
     if call.files.exists(path) and not options.has("f"):
         raise Unknown(f"gzip that asks about {target}")
-    status = call.files.stat(absolute(call, name))
-    call.files.write(path, content, now=call.now, mode=status.mode)
+    name_path = absolute(call, name)
+    status = call.files.stat(name_path)
+    call.files.write(
+        path,
+        content,
+        now=call.now,
+        mode=status.mode,
+    )
     call.files.set_time(path, status.modified)
     if not options.has("k"):
         call.files.remove(absolute(call, name), now=call.now)

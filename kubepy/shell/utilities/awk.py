@@ -76,7 +76,9 @@ def number_text(number: float, conversion: str) -> str:
     if math.isnan(number):
         return "nan"
     if math.isinf(number):
-        return "inf" if number > 0 else "-inf"
+        if number > 0:
+            return "inf"
+        return "-inf"
     if number == int(number) and abs(number) < 2**53:
         return str(int(number))
     return conversion % number
@@ -94,7 +96,8 @@ def _compiled(source: str) -> Pattern:
     try:
         return compile_pattern(source, extended=True)
     except BadPattern as error:
-        raise Failure(f"regular expression compile failed ({error})\n{source}", 2) from error
+        message = f"regular expression compile failed ({error})\n{source}"
+        raise Failure(message, 2) from error
 
 
 class AwkInterpreter:
@@ -156,7 +159,8 @@ class AwkInterpreter:
         try:
             data = read_file(self.call, name)
         except FileError as error:
-            complain(self.call, f"cannot open {name} ({error.problem})")
+            message = f"cannot open {name} ({error.problem})"
+            complain(self.call, message)
             self.status = 2
             raise _Exit from None
         self.variables["FILENAME"] = "" if name == "-" else name
@@ -342,7 +346,9 @@ class AwkInterpreter:
         target, *arguments = node.parts
         separator = self.text(self.variables["OFS"])
         texts = [self._output_text(self.evaluate(argument)) for argument in arguments]
-        line = separator.join(texts) if arguments else self.record
+        line = self.record
+        if arguments:
+            line = separator.join(texts)
         self._write(node.text, self._target(target), line + self.text(self.variables["ORS"]))
 
     def _printf(self, node: AwkNode) -> None:
@@ -374,9 +380,15 @@ class AwkInterpreter:
             self.opened.add(name)
             path = absolute(self.call, name)
             try:
-                self.call.files.write(path, to_bytes(text), append=appends, now=self.call.now)
+                self.call.files.write(
+                    path,
+                    to_bytes(text),
+                    append=appends,
+                    now=self.call.now,
+                )
             except FileError as error:
-                raise Failure(f"cannot open {name} ({error.problem})", 2) from error
+                message = f"cannot open {name} ({error.problem})"
+                raise Failure(message, 2) from error
 
     def evaluate(self, node: AwkNode) -> Value:
         """Return the value of an expression."""
@@ -500,10 +512,12 @@ class AwkInterpreter:
         mine: Value
         other: Value
         if looks_numeric(left) and looks_numeric(right):
-            mine, other = number_of(left), number_of(right)
+            mine = number_of(left)
+            other = number_of(right)
             difference = (mine > other) - (mine < other)
         else:
-            mine_text, other_text = self.text(left), self.text(right)
+            mine_text = self.text(left)
+            other_text = self.text(right)
             difference = (mine_text > other_text) - (mine_text < other_text)
         outcomes = {
             "<": difference < 0,
@@ -533,13 +547,17 @@ class AwkInterpreter:
         return number
 
     def _before(self, node: AwkNode) -> Value:
-        step = 1 if node.text == "++" else -1
+        step = -1
+        if node.text == "++":
+            step = 1
         value = number_of(self.evaluate(node.parts[0])) + step
         self._store(node.parts[0], value)
         return value
 
     def _after(self, node: AwkNode) -> Value:
-        step = 1 if node.text == "++" else -1
+        step = -1
+        if node.text == "++":
+            step = 1
         value = number_of(self.evaluate(node.parts[0]))
         self._store(node.parts[0], value + step)
         return value
@@ -609,7 +627,9 @@ class AwkInterpreter:
     def _find(self, parts: tuple[AwkNode, ...]) -> Value:
         text = self.text(self.evaluate(parts[0]))
         match = self.pattern_of(parts[1]).search(text)
-        start = float(match.start + 1) if match else 0.0
+        start = 0.0
+        if match:
+            start = float(match.start + 1)
         self.variables["RSTART"] = start
         self.variables["RLENGTH"] = float(match.end - match.start) if match else -1.0
         return start
@@ -772,7 +792,9 @@ def awk(call: Invocation, options: Arguments) -> int:
     interpreter.variables["ARGC"] = float(len(arguments))
     for key, value in options.given:
         if key == "F":
-            separator = "\t" if value == "t" else unescape(from_argument(value))
+            separator = "\t"
+            if value != "t":
+                separator = unescape(from_argument(value))
             interpreter.variables["FS"] = separator
         elif key == "v":
             match = ASSIGNMENT.fullmatch(from_argument(value))
@@ -788,7 +810,8 @@ def _source(call: Invocation, options: Arguments, operands: list[str]) -> str:
         try:
             pieces.append(to_text(read_file(call, name)))
         except FileError as error:
-            raise Failure(f"cannot open {name} ({error.problem})", 2) from error
+            message = f"cannot open {name} ({error.problem})"
+            raise Failure(message, 2) from error
     if pieces:
         return "\n".join(pieces)
     if not operands:

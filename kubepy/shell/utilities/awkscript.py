@@ -115,7 +115,8 @@ class AwkParser:
             match = TOKEN.match(self.source, self.position)
             if match is None:
                 raise Unknown(f"awk: {self.source[self.position :][:20]}")
-            start, self.position = self.position, match.end()
+            start = self.position
+            self.position = match.end()
             kind = match.lastgroup or ""
             if kind == "space":
                 has_space = True
@@ -263,12 +264,18 @@ class AwkParser:
         if self._accept("in"):
             array = self._name()
             self._expect(")")
-            variable = first.parts[0] if first.kind == "expression" else first
+            variable = first
+            if first.kind == "expression":
+                variable = first.parts[0]
             return AwkNode("for in", array, (variable, self._body()))
         self._expect(";")
-        condition = EMPTY if self._is(";") else self.expression()
+        condition = EMPTY
+        if not self._is(";"):
+            condition = self.expression()
         self._expect(";")
-        step = EMPTY if self._is(")") else self._simple_statement()
+        step = EMPTY
+        if not self._is(")"):
+            step = self._simple_statement()
         self._expect(")")
         return AwkNode("for", parts=(first, condition, step, self._body()))
 
@@ -535,6 +542,14 @@ def _escaped(match: re.Match[str]) -> str:
     escape = match[1]
     if escape[0] in "01234567":
         return chr(int(escape, 8) & 255)
-    known = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "a": "\a", "b": "\b"}
+    known = {
+        "n": "\n",
+        "t": "\t",
+        "r": "\r",
+        "f": "\f",
+        "v": "\v",
+        "a": "\a",
+        "b": "\b",
+    }
     known |= {"\\": "\\", '"': '"', "/": "/", "\n": ""}
     return known.get(escape, f"\\{escape}")

@@ -56,7 +56,9 @@ class UrlTarget(NamedTuple):
     @property
     def host_header(self) -> str:
         """The host as the request names it: without the scheme's own port."""
-        shown = f"[{self.host}]" if ":" in self.host else self.host
+        shown = self.host
+        if ":" in self.host:
+            shown = f"[{self.host}]"
         if self.port == PORTS[self.scheme]:
             return shown
         return f"{shown}:{self.port}"
@@ -106,7 +108,13 @@ def parse_url(url: str) -> UrlTarget:
     if parts.query:
         path += f"?{parts.query}"
     user = parts.netloc.rpartition("@")[0]
-    return UrlTarget(scheme, parts.hostname, port, path, user)
+    return UrlTarget(
+        scheme,
+        parts.hostname,
+        port,
+        path,
+        user,
+    )
 
 
 class _Curl:
@@ -164,7 +172,9 @@ class _Curl:
         if self.options.has("I"):
             return "HEAD"
         has_body = self.body is not None and not self.options.has("G")
-        return "POST" if has_body else "GET"
+        if has_body:
+            return "POST"
+        return "GET"
 
     def _body(self) -> bytes | None:
         pieces: list[bytes] = []
@@ -173,7 +183,9 @@ class _Curl:
             if key in ("d", "data-raw", "data-binary", "data-urlencode", "json"):
                 is_given = True
                 pieces.append(self._piece(key, value))
-        separator = b"" if self.options.has("json") else b"&"
+        separator = b"&"
+        if self.options.has("json"):
+            separator = b""
         if is_given:
             return separator.join(pieces)
         return None
@@ -184,7 +196,8 @@ class _Curl:
             if not separator:
                 if "@" in value:
                     raise Unknown("curl --data-urlencode with a file")
-                name, content = "", value
+                name = ""
+                content = value
             encoded = quote_plus(content)
             return (f"{name}={encoded}" if name else encoded).encode()
         if not value.startswith("@") or key == "data-raw":
@@ -206,7 +219,8 @@ class _Curl:
             try:
                 self._attempt(transfer)
             except CurlError as error:
-                transfer.status, transfer.message = error.status, error.message
+                transfer.status = error.status
+                transfer.message = error.message
                 self.elapsed += error.seconds
                 is_transient = self._is_transient_error(error)
             else:
@@ -240,7 +254,8 @@ class _Curl:
         url = self._with_query(transfer.url)
         transfer.printed.clear()
         transfer.answer = None
-        method, body = self.method, self.body
+        method = self.method
+        body = self.body
         for redirects in range(MOST_REDIRECTS + 1):
             transfer.redirects = redirects
             answer = self._exchange(transfer, url, method, body)
@@ -253,12 +268,15 @@ class _Curl:
                 raise CurlError(47, f"Maximum ({limit}) redirects followed")
             url = urljoin(transfer.effective, location)
             if method == "POST" and answer.status in (301, 302, 303) and not self.options.has("X"):
-                method, body = "GET", None
+                method = "GET"
+                body = None
 
     def _with_query(self, url: str) -> str:
         if not self.options.has("G") or not self.body:
             return url
-        separator = "&" if "?" in url else "?"
+        separator = "?"
+        if "?" in url:
+            separator = "&"
         return f"{url}{separator}{self.body.decode('utf-8', 'surrogateescape')}"
 
     def _exchange(
@@ -270,7 +288,9 @@ class _Curl:
         connected = self._resolved(target)
         self._check_certificates(target, connected)
         headers = self._headers(target, body)
-        request_body = b"" if self.options.has("G") or body is None else body
+        request_body = b""
+        if body is not None and not self.options.has("G"):
+            request_body = body
         request = HttpRequest(method, connected.url, headers, request_body)
         self._note_connection(transfer, connected, target)
         try:
@@ -397,7 +417,9 @@ class _Curl:
             addresses = self.call.surroundings.resolve(connected.host, self.call.now)
         except NetworkError:
             addresses = ()
-        transfer.address = addresses[0] if addresses else ""
+        transfer.address = ""
+        if addresses:
+            transfer.address = addresses[0]
         if addresses and self._is_verbose():
             self.err.append(f"*   Trying {addresses[0]}:{connected.port}...\n")
 
@@ -499,8 +521,12 @@ def header_of(answer: HttpAnswer, name: str) -> str:
 def _variable(name: str, transfer: Transfer) -> str:
     """Return a variable of ``-w``. Raises Unknown."""
     answer = transfer.answer
-    status = answer.status if answer else 0
-    body = b"" if answer is None or transfer.method == "HEAD" else answer.body
+    status = 0
+    if answer:
+        status = answer.status
+    body = b""
+    if answer is not None and transfer.method != "HEAD":
+        body = answer.body
     values: dict[str, Callable[[], str]] = {
         "content_type": lambda: header_of(answer, "content-type") if answer else "",
         "errormsg": lambda: transfer.message,
@@ -523,14 +549,18 @@ def _variable(name: str, transfer: Transfer) -> str:
         "urlnum": lambda: "0",
     }
     if name.startswith("time_"):
-        return "0.001000" if answer else "0.000000"
+        if answer:
+            return "0.001000"
+        return "0.000000"
     if name not in values:
         raise Unknown(f"curl -w %{{{name}}}")
     return values[name]()
 
 
 def _redirect_url(transfer: Transfer) -> str:
-    location = header_of(transfer.answer, "location") if transfer.answer else ""
+    location = ""
+    if transfer.answer:
+        location = header_of(transfer.answer, "location")
     if location:
         return urljoin(transfer.effective, location)
     return ""

@@ -80,7 +80,8 @@ def _input(call: Invocation, settings: dict[str, str], block: int, skipped: int)
     try:
         data = read_file(call, name)
     except FileError as error:
-        raise Failure(f"failed to open '{name}': {error.problem}") from error
+        message = f"failed to open '{name}': {error.problem}"
+        raise Failure(message) from error
     if length is None:
         return data[skipped:]
     return data[skipped : skipped + length]
@@ -95,14 +96,20 @@ def _output(call: Invocation, settings: dict[str, str], data: bytes, block: int)
     start = _size(settings.get("seek", "0")) * block
     keeps = "notrunc" in settings.get("conv", "").split(",")
     try:
-        before = call.files.read(path) if call.files.is_file(path) else b""
-        rest = before[start + len(data) :] if keeps else b""
+        before = b""
+        if call.files.is_file(path):
+            before = call.files.read(path)
+        rest = b""
+        if keeps:
+            rest = before[start + len(data) :]
         content = before[:start].ljust(start, b"\0") + data + rest
         call.files.write(path, content, now=call.now)
     except FileError as error:
         if error.problem == "No space left on device":
-            raise Failure(f"error writing '{name}': {error.problem}") from error
-        raise Failure(f"failed to open '{name}': {error.problem}") from error
+            message = f"error writing '{name}': {error.problem}"
+            raise Failure(message) from error
+        message = f"failed to open '{name}': {error.problem}"
+        raise Failure(message) from error
 
 
 def _report(call: Invocation, settings: dict[str, str], data: bytes, block: int) -> None:
@@ -113,19 +120,24 @@ def _report(call: Invocation, settings: dict[str, str], data: bytes, block: int)
     call.err(f"{_records(size, out_block)} records out\n")
     if settings.get("status") == "noxfer":
         return
-    plural = "" if size == 1 else "s"
+    plural = "s"
+    if size == 1:
+        plural = ""
     sizes = ""
     if size >= 1000:
         units = ", ".join(_units(size))
         sizes = f" ({units})"
     rate = _units(size * 1000)[0]
-    call.err(f"{size} byte{plural}{sizes} copied, {SECONDS} s, {rate}/s\n")
+    message = f"{size} byte{plural}{sizes} copied, {SECONDS} s, {rate}/s\n"
+    call.err(message)
 
 
 def _records(size: int, block: int) -> str:
     """Return how many whole blocks and parts of one there are."""
     whole, rest = divmod(size, block)
-    parts = 1 if rest else 0
+    parts = 0
+    if rest:
+        parts = 1
     return f"{whole}+{parts}"
 
 

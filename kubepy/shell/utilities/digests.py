@@ -23,13 +23,18 @@ def base64(call: Invocation, options: Arguments) -> int:
     if len(options.operands) > 1:
         extra = f"extra operand '{options.operands[1]}'"
         raise Failure(f"{extra}\nTry 'base64 --help' for more information.")
-    name = options.operands[0] if options.operands else "-"
+    name = "-"
+    if options.operands:
+        name = options.operands[0]
     try:
         data = read_file(call, name)
     except FileError as error:
         is_directory = error.problem == "Is a directory"
-        subject = "read error" if is_directory else name
-        raise Failure(f"{subject}: {error.problem}") from error
+        subject = name
+        if is_directory:
+            subject = "read error"
+        message = f"{subject}: {error.problem}"
+        raise Failure(message) from error
     if options.has("d"):
         return _decode(call, data, options)
     encoded = encoding.b64encode(data).decode()
@@ -67,8 +72,11 @@ def _digest(call: Invocation, options: Arguments, algorithm: str) -> int:
     inputs = Inputs(call, options.operands)
     for name, data in inputs:
         digest = hashlib.new(algorithm, data).hexdigest()
-        mark = "*" if options.has("b") else " "
-        call.out(f"{digest} {mark}{name}\n")
+        mark = " "
+        if options.has("b"):
+            mark = "*"
+        line = f"{digest} {mark}{name}\n"
+        call.out(line)
     return inputs.status
 
 
@@ -88,7 +96,8 @@ def _check(call: Invocation, options: Arguments, algorithm: str) -> int:
                 content = read_file(call, file)
             except FileError as error:
                 unread += 1
-                complain(call, f"{file}: {error.problem}")
+                message = f"{file}: {error.problem}"
+                complain(call, message)
                 call.out(f"{file}: FAILED open or read\n")
                 continue
             is_same = hashlib.new(algorithm, content).hexdigest() == digest.lower()
@@ -106,12 +115,14 @@ def _check(call: Invocation, options: Arguments, algorithm: str) -> int:
 def _report(call: Invocation, file: str, options: Arguments, *, is_same: bool) -> None:
     if options.has("status") or (is_same and options.has("quiet", "s")):
         return
-    call.out(f"{file}: {'OK' if is_same else 'FAILED'}\n")
+    line = f"{file}: {'OK' if is_same else 'FAILED'}\n"
+    call.out(line)
 
 
 def _summarize(call: Invocation, count: int, text: str) -> None:
     if count:
-        complain(call, f"WARNING: {count} {text.format('' if count == 1 else 's')}")
+        message = f"WARNING: {count} {text.format('' if count == 1 else 's')}"
+        complain(call, message)
 
 
 DIGEST_OPTIONS = ("-b,--binary", "-c,--check", "-t,--text", "-s", "--quiet", "--status")

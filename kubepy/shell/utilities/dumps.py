@@ -62,12 +62,17 @@ def _rows(data: bytes, *, shows_all: bool) -> Iterator[tuple[int, bytes | None]]
                 yield start, None
             is_marked = True
             continue
-        last, is_marked = row, False
+        last = row
+        is_marked = False
         yield start, row
 
 
 def _byte_count(text: str) -> int:
-    multipliers = {"b": 512, "k": 1024, "m": 1024**2}
+    multipliers = {
+        "b": 512,
+        "k": 1024,
+        "m": 1024**2,
+    }
     digits = text.rstrip("bkmKM")
     suffix = text[len(digits) :].lower()
     try:
@@ -111,7 +116,8 @@ def od(call: Invocation, options: Arguments) -> int:
         for kind, size, has_text in formats:
             cells = _od_cells(row, kind, size, max(widths))
             text = _printable(row, has_text)
-            call.out(f"{lead}{cells}{text}\n")
+            line = f"{lead}{cells}{text}\n"
+            call.out(line)
             lead = " " * len(lead)
     end = address(start + len(data))
     if end:
@@ -139,7 +145,8 @@ def _od_formats(options: Arguments) -> list[tuple[str, int, bool]]:
 
 def _od_type(text: str) -> tuple[str, int, bool]:
     has_text = text.endswith("z")
-    kind, size = text[:1], text[1:].removesuffix("z")
+    kind = text[:1]
+    size = text[1:].removesuffix("z")
     if kind in ("a", "c") and not size:
         return kind, 1, has_text
     width = SIZES.get(size) or (int(size) if size in ("1", "2", "4", "8") else 0)
@@ -215,8 +222,15 @@ def _dotted(row: bytes) -> str:
 
 
 def _address(options: Arguments) -> Callable[[int], str]:
-    radix = "n" if options.has("An") else options.get("A", "o")
-    formats = {"o": "{:07o}", "d": "{:07d}", "x": "{:06x}", "n": ""}
+    radix = "n"
+    if not options.has("An"):
+        radix = options.get("A", "o")
+    formats = {
+        "o": "{:07o}",
+        "d": "{:07d}",
+        "x": "{:06x}",
+        "n": "",
+    }
     if radix not in formats:
         raise Failure(
             f"invalid output address radix '{radix}'; it must be one character from [doxn]"
@@ -233,14 +247,18 @@ def hexdump(call: Invocation, options: Arguments) -> int:
     if options.has("n"):
         data = data[: _byte_count(options.get("n"))]
     is_canonical = options.has("C")
-    digits = 8 if is_canonical else 7
+    digits = 7
+    if is_canonical:
+        digits = 8
     for offset, row in _rows(data, shows_all=options.has("v")):
         if row is None:
             call.out("*\n")
         elif is_canonical:
-            call.out(f"{start + offset:08x}{_canonical(row)}\n")
+            line = f"{start + offset:08x}{_canonical(row)}\n"
+            call.out(line)
         else:
-            call.out(f"{start + offset:07x}{_words(row)}\n")
+            line = f"{start + offset:07x}{_words(row)}\n"
+            call.out(line)
     if data:
         call.out(f"{start + len(data):0{digits}x}\n")
     return status
@@ -274,7 +292,9 @@ def xxd(call: Invocation, options: Arguments) -> int:
         limit = _byte_count(options.get("l"))
         data = data[:limit]
     is_plain = options.has("p")
-    usual = "30" if is_plain else "16"
+    usual = "16"
+    if is_plain:
+        usual = "30"
     columns = _byte_count(options.get("c", usual))
     for offset in range(0, len(data), columns):
         row = data[offset : offset + columns]
@@ -346,7 +366,9 @@ def cmp(call: Invocation, options: Arguments) -> int:
     elif len(right) < len(left):
         _report_end(call, options, second, right)
     is_same = left == right
-    return 0 if is_same else 1
+    if is_same:
+        return 0
+    return 1
 
 
 def _list_differences(call: Invocation, left: bytes, right: bytes, differing: list[int]) -> None:
@@ -355,14 +377,16 @@ def _list_differences(call: Invocation, left: bytes, right: bytes, differing: li
     for place in differing:
         mine = left[place]
         other = right[place]
-        call.out(f"{place + 1:{width}d} {mine:3o} {other:3o}\n")
+        line = f"{place + 1:{width}d} {mine:3o} {other:3o}\n"
+        call.out(line)
 
 
 def _compared(call: Invocation, name: str) -> bytes:
     try:
         return read_file(call, name)
     except FileError as error:
-        raise Failure(f"{name}: {error.problem}", 2) from error
+        message = f"{name}: {error.problem}"
+        raise Failure(message, 2) from error
 
 
 def _report_end(call: Invocation, options: Arguments, name: str, data: bytes) -> None:
@@ -375,7 +399,8 @@ def _report_end(call: Invocation, options: Arguments, name: str, data: bytes) ->
     place = f"after byte {len(data)}"
     if not options.has("l"):
         place += f", line {lines}" if data.endswith(b"\n") else f", in line {lines + 1}"
-    complain(call, f"EOF on {name} {place}")
+    message = f"EOF on {name} {place}"
+    complain(call, message)
 
 
 @program("-q,--brief", "-s,--report-identical-files", style=ArgumentStyle(usage_status=2))
@@ -383,7 +408,9 @@ def diff(call: Invocation, options: Arguments) -> int:
     """Compare two files line by line."""
     names = options.operands
     if len(names) < 2:
-        after = names[-1] if names else "diff"
+        after = "diff"
+        if names:
+            after = names[-1]
         raise Failure(
             f"missing operand after '{after}'\ndiff: Try 'diff --help' for more information.", 2
         )
@@ -397,13 +424,16 @@ def diff(call: Invocation, options: Arguments) -> int:
     left, right = (_compared(call, name) for name in names)
     if left == right:
         if options.has("s"):
-            call.out(f"Files {names[0]} and {names[1]} are identical\n")
+            line = f"Files {names[0]} and {names[1]} are identical\n"
+            call.out(line)
         return 0
     if options.has("q"):
-        call.out(f"Files {names[0]} and {names[1]} differ\n")
+        line = f"Files {names[0]} and {names[1]} differ\n"
+        call.out(line)
         return 1
     if b"\0" in left or b"\0" in right:
-        call.out(f"Binary files {names[0]} and {names[1]} differ\n")
+        line = f"Binary files {names[0]} and {names[1]} differ\n"
+        call.out(line)
         return 1
     for hunk in _hunks(kept_lines(left), kept_lines(right)):
         call.out(hunk)
@@ -423,7 +453,9 @@ def _hunks(left: list[bytes], right: list[bytes]) -> Iterator[bytes]:
     for change in _changes(left, right):
         removed = left[change.left_start : change.left_end]
         added = right[change.right_start : change.right_end]
-        letter = "d" if removed else "a"
+        letter = "a"
+        if removed:
+            letter = "d"
         if removed and added:
             letter = "c"
         left_span = _span(change.left_start, change.left_end)

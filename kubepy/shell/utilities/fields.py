@@ -64,7 +64,9 @@ def _ranges(call: Invocation, text: str, kind: str) -> list[tuple[int, int]]:
     for item in re.split(r"[, ]", text):
         match = RANGE.fullmatch(item)
         if match is None:
-            subject = "field" if kind == "f" else "byte/character position"
+            subject = "byte/character position"
+            if kind == "f":
+                subject = "field"
             raise _usage(call, f"invalid {subject} value '{item}'")
         first, dash, last = match.groups()
         if not first and not last:
@@ -72,7 +74,9 @@ def _ranges(call: Invocation, text: str, kind: str) -> list[tuple[int, int]]:
         if first == "0" or last == "0":
             raise _usage(call, _numbered_from_one(kind))
         start = int(first or 1)
-        end = int(last or 0) if dash else start
+        end = start
+        if dash:
+            end = int(last or 0)
         if end and end < start:
             raise _usage(call, "invalid decreasing range")
         ranges.append((start, end))
@@ -80,11 +84,9 @@ def _ranges(call: Invocation, text: str, kind: str) -> list[tuple[int, int]]:
 
 
 def _numbered_from_one(kind: str) -> str:
-    return (
-        "fields are numbered from 1"
-        if kind == "f"
-        else "byte/character positions are numbered from 1"
-    )
+    if kind == "f":
+        return "fields are numbered from 1"
+    return "byte/character positions are numbered from 1"
 
 
 def _bad_range(kind: str, *, has_dash: bool) -> str:
@@ -263,21 +265,25 @@ def _translation(first: list[str], sets: list[_Set], options: Arguments) -> dict
 def _check_tr_operands(call: Invocation, options: Arguments) -> None:
     operands = options.operands
     needs_one = options.has("d") != options.has("s")
-    least = 1 if needs_one else 2
+    least = 2
+    if needs_one:
+        least = 1
     if not operands:
         raise _usage(call, "missing operand")
     if len(operands) < least:
-        kind = "both deleting and squeezing repeats" if options.has("d") else "translating"
+        kind = "translating"
+        if options.has("d"):
+            kind = "both deleting and squeezing repeats"
         raise _usage(
             call, f"missing operand after '{operands[-1]}'\nTwo strings must be given when {kind}."
         )
-    most = 1 if options.has("d") and not options.has("s") else 2
+    most = 2
+    if options.has("d") and not options.has("s"):
+        most = 1
     if len(operands) > most:
-        note = (
-            ""
-            if most == 2
-            else "\nOnly one string may be given when deleting without squeezing repeats."
-        )
+        note = "\nOnly one string may be given when deleting without squeezing repeats."
+        if most == 2:
+            note = ""
         raise _usage(call, f"extra operand '{operands[most]}'{note}")
 
 

@@ -76,7 +76,8 @@ def touch(call: Invocation, options: Arguments) -> int:
             call.files.touch(path, now=call.now)
             call.files.set_time(path, time)
         except FileError as error:
-            complain(call, f"cannot touch '{name}': {error.problem}")
+            message = f"cannot touch '{name}': {error.problem}"
+            complain(call, message)
             status = 1
     return status
 
@@ -85,9 +86,11 @@ def _touched_time(call: Invocation, options: Arguments) -> datetime:
     if options.has("r"):
         reference = options.get("r")
         try:
-            return call.files.stat(absolute(call, reference)).modified
+            path = absolute(call, reference)
+            return call.files.stat(path).modified
         except FileError as error:
-            raise Failure(f"failed to get attributes of '{reference}': {error.problem}") from error
+            message = f"failed to get attributes of '{reference}': {error.problem}"
+            raise Failure(message) from error
     if options.has("d"):
         return read_time(options.get("d"), call.now)
     if options.has("t"):
@@ -102,9 +105,19 @@ def _stamp(text: str, now: datetime) -> datetime:
     century, year, *rest, seconds = match.groups()
     if century and not year:
         century, year = "20" if int(century) < 69 else "19", century
-    full_year = int(century + year) if century else now.year
+    full_year = now.year
+    if century:
+        full_year = int(century + year)
     month, day, hour, minute = (int(part) for part in rest)
-    return datetime(full_year, month, day, hour, minute, int(seconds or 0), tzinfo=UTC)
+    return datetime(
+        full_year,
+        month,
+        day,
+        hour,
+        minute,
+        int(seconds or 0),
+        tzinfo=UTC,
+    )
 
 
 @program("-p,--parents", "-m,--mode=MODE", "-v,--verbose")
@@ -118,7 +131,8 @@ def mkdir(call: Invocation, options: Arguments) -> int:
             try:
                 _make_directory(call, directory, options, is_last=directory == name)
             except FileError as error:
-                complain(call, f"cannot create directory '{directory}': {error.problem}")
+                message = f"cannot create directory '{directory}': {error.problem}"
+                complain(call, message)
                 status = 1
                 break
     return status
@@ -141,7 +155,8 @@ def _make_directory(call: Invocation, name: str, options: Arguments, *, is_last:
     if options.has("m") and is_last:
         call.files.set_mode(path, parse_mode(options.get("m"), 0o755, is_dir=True))
     if options.has("v"):
-        call.out(f"{call.name}: created directory '{name}'\n")
+        line = f"{call.name}: created directory '{name}'\n"
+        call.out(line)
 
 
 @program("-p,--parents", "-v,--verbose", "--ignore-fail-on-non-empty")
@@ -156,14 +171,19 @@ def rmdir(call: Invocation, options: Arguments) -> int:
                 names.append(parent)
         for place, directory in enumerate(names):
             if options.has("v"):
-                call.out(f"{call.name}: removing directory, '{directory}'\n")
+                line = f"{call.name}: removing directory, '{directory}'\n"
+                call.out(line)
             try:
-                call.files.remove_dir(absolute(call, directory), now=call.now)
+                path = absolute(call, directory)
+                call.files.remove_dir(path, now=call.now)
             except FileError as error:
                 is_ignored = error.problem == "Directory not empty"
                 if not (is_ignored and options.has("ignore-fail-on-non-empty")):
-                    what = "failed to remove directory" if place else "failed to remove"
-                    complain(call, f"{what} '{directory}': {error.problem}")
+                    what = "failed to remove"
+                    if place:
+                        what = "failed to remove directory"
+                    message = f"{what} '{directory}': {error.problem}"
+                    complain(call, message)
                     status = 1
                 break
     return status
@@ -181,7 +201,8 @@ def rm(call: Invocation, options: Arguments) -> int:
         except FileError as error:
             if error.problem in (MISSING, "Not a directory") and options.has("f"):
                 continue
-            complain(call, f"cannot remove '{name}': {error.problem}")
+            message = f"cannot remove '{name}': {error.problem}"
+            complain(call, message)
             status = 1
         except Failure as failure:
             complain(call, failure.message)
@@ -217,12 +238,14 @@ def _remove_child(call: Invocation, name: str, options: Arguments) -> None:
     try:
         _remove(call, name, options)
     except FileError as error:
-        raise Failure(f"cannot remove '{name}': {error.problem}") from error
+        message = f"cannot remove '{name}': {error.problem}"
+        raise Failure(message) from error
 
 
 def _say_removed(call: Invocation, name: str, options: Arguments, *, kind: str) -> None:
     if options.has("v"):
-        call.out(f"removed {kind}'{name}'\n")
+        line = f"removed {kind}'{name}'\n"
+        call.out(line)
 
 
 class _Copying:
@@ -245,16 +268,21 @@ class _Copying:
         if len(operands) == 1:
             raise usage_error(name, f"missing destination file operand after '{operands[0]}'")
         destination = operands.pop()
-        is_dir = self.call.files.is_dir(absolute(self.call, destination))
+        path = absolute(self.call, destination)
+        is_dir = self.call.files.is_dir(path)
         if len(operands) > 1 and (not is_dir or self.options.has("T")):
             if self.options.has("T"):
                 raise usage_error(name, f"extra operand '{operands[1]}'")
-            raise Failure(f"target '{destination}': {self._why_no_directory(destination)}")
+            message = f"target '{destination}': {self._why_no_directory(destination)}"
+            raise Failure(message)
         return operands, destination
 
     def _why_no_directory(self, name: str) -> str:
-        exists = self.call.files.exists(absolute(self.call, name))
-        return "Not a directory" if exists else MISSING
+        path = absolute(self.call, name)
+        exists = self.call.files.exists(path)
+        if exists:
+            return "Not a directory"
+        return MISSING
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Yield each source with the name that it gets."""
@@ -299,15 +327,18 @@ def cp(call: Invocation, options: Arguments) -> int:
 
 
 def _copy(copying: _Copying, source: str, target: str) -> None:
-    call, options = copying.call, copying.options
-    source_path, target_path = absolute(call, source), absolute(call, target)
+    call = copying.call
+    options = copying.options
+    source_path = absolute(call, source)
+    target_path = absolute(call, target)
     files = call.files
     keeps_links = options.has("a", "P", "d", "r") and not options.has("L")
     if keeps_links and call.files.is_link(source_path):
         _copy_link(copying, source_path, target_path)
         return
     if not files.exists(source_path):
-        copying.fail(f"cannot stat '{source}': {_stat_problem(call, source_path)}")
+        message = f"cannot stat '{source}': {_stat_problem(call, source_path)}"
+        copying.fail(message)
         return
     if files.is_dir(source_path):
         _copy_directory(copying, source, target)
@@ -322,7 +353,8 @@ def _copy(copying: _Copying, source: str, target: str) -> None:
     if options.has("n") and files.exists(target_path):
         return
     if _is_same(call, source_path, target_path):
-        copying.fail(f"'{source}' and '{target}' are the same file")
+        message = f"'{source}' and '{target}' are the same file"
+        copying.fail(message)
         return
     if options.has("u") and _is_newer(call, target_path, source_path):
         return
@@ -350,12 +382,15 @@ def _is_newer(call: Invocation, path: str, other: str) -> bool:
 
 
 def _copy_content(copying: _Copying, source: str, target: str) -> None:
-    call, options = copying.call, copying.options
-    source_path, target_path = absolute(call, source), absolute(call, target)
+    call = copying.call
+    options = copying.options
+    source_path = absolute(call, source)
+    target_path = absolute(call, target)
     try:
         content = call.files.read(source_path)
     except FileError as error:
-        copying.fail(f"cannot open '{source}' for reading: {error.problem}")
+        message = f"cannot open '{source}' for reading: {error.problem}"
+        copying.fail(message)
         return
     is_new = not call.files.exists(target_path)
     status = call.files.stat(source_path)
@@ -366,11 +401,15 @@ def _copy_content(copying: _Copying, source: str, target: str) -> None:
         if options.has("a", "p"):
             call.files.set_time(target_path, status.modified)
     except FileError as error:
-        what = "create regular file" if is_new else "open"
-        copying.fail(f"cannot {what} '{target}': {error.problem}")
+        what = "open"
+        if is_new:
+            what = "create regular file"
+        message = f"cannot {what} '{target}': {error.problem}"
+        copying.fail(message)
         return
     if options.has("v"):
-        call.out(f"'{source}' -> '{target}'\n")
+        line = f"'{source}' -> '{target}'\n"
+        call.out(line)
 
 
 def _copy_link(copying: _Copying, source: str, target: str) -> None:
@@ -381,28 +420,34 @@ def _copy_link(copying: _Copying, source: str, target: str) -> None:
 
 
 def _copy_directory(copying: _Copying, source: str, target: str) -> None:
-    call, options = copying.call, copying.options
+    call = copying.call
+    options = copying.options
     if not options.has("r", "a"):
         copying.fail(f"-r not specified; omitting directory '{source}'")
         return
-    source_path, target_path = absolute(call, source), absolute(call, target)
+    source_path = absolute(call, source)
+    target_path = absolute(call, target)
     if (call.files.real_path(target_path) + "/").startswith(
         call.files.real_path(source_path) + "/"
     ):
-        copying.fail(f"cannot copy a directory, '{source}', into itself, '{target}'")
+        message = f"cannot copy a directory, '{source}', into itself, '{target}'"
+        copying.fail(message)
         return
     if call.files.exists(target_path) and not call.files.is_dir(target_path):
-        copying.fail(f"cannot overwrite non-directory '{target}' with directory '{source}'")
+        message = f"cannot overwrite non-directory '{target}' with directory '{source}'"
+        copying.fail(message)
         return
     try:
         if not call.files.exists(target_path):
             call.files.make_dir(target_path, now=call.now)
             call.files.set_mode(target_path, call.files.stat(source_path).mode)
     except FileError as error:
-        copying.fail(f"cannot create directory '{target}': {error.problem}")
+        message = f"cannot create directory '{target}': {error.problem}"
+        copying.fail(message)
         return
     if options.has("v"):
-        call.out(f"'{source}' -> '{target}'\n")
+        line = f"'{source}' -> '{target}'\n"
+        call.out(line)
     for name in sorted(call.files.list(source_path)):
         _copy(copying, posixpath.join(source, name), posixpath.join(target, name))
 
@@ -424,11 +469,14 @@ def mv(call: Invocation, options: Arguments) -> int:
 
 
 def _move(copying: _Copying, source: str, target: str) -> None:
-    call, options = copying.call, copying.options
-    source_path, target_path = absolute(call, source), absolute(call, target)
+    call = copying.call
+    options = copying.options
+    source_path = absolute(call, source)
+    target_path = absolute(call, target)
     files = call.files
     if not files.exists(source_path) and not call.files.is_link(source_path):
-        copying.fail(f"cannot stat '{source}': {_stat_problem(call, source_path)}")
+        message = f"cannot stat '{source}': {_stat_problem(call, source_path)}"
+        copying.fail(message)
         return
     if files.exists(target_path):
         if options.has("n") or (options.has("u") and _is_newer(call, target_path, source_path)):
@@ -438,17 +486,20 @@ def _move(copying: _Copying, source: str, target: str) -> None:
             copying.fail(problem)
             return
     if files.is_dir(source_path) and _is_within(call, source_path, target_path):
-        copying.fail(f"cannot move '{source}' to a subdirectory of itself, '{target}'")
+        message = f"cannot move '{source}' to a subdirectory of itself, '{target}'"
+        copying.fail(message)
         return
     try:
         files.rename(source_path, target_path, now=call.now)
     except FileError as error:
         if error.problem == "Invalid cross-device link":
             raise Unknown("mv to another file system") from error
-        copying.fail(f"cannot move '{source}' to '{target}': {error.problem}")
+        message = f"cannot move '{source}' to '{target}': {error.problem}"
+        copying.fail(message)
         return
     if options.has("v"):
-        call.out(f"renamed '{source}' -> '{target}'\n")
+        line = f"renamed '{source}' -> '{target}'\n"
+        call.out(line)
 
 
 def _is_within(call: Invocation, directory: str, path: str) -> bool:
@@ -456,7 +507,8 @@ def _is_within(call: Invocation, directory: str, path: str) -> bool:
 
 
 def _move_problem(call: Invocation, source: str, target: str) -> str:
-    source_path, target_path = absolute(call, source), absolute(call, target)
+    source_path = absolute(call, source)
+    target_path = absolute(call, target)
     if _is_same(call, source_path, target_path):
         return f"'{source}' and '{target}' are the same file"
     is_source_dir, is_target_dir = (
@@ -500,10 +552,12 @@ def _link(copying: _Copying, source: str, target: str) -> None:
             call.files.remove(path, now=call.now)
         call.files.symlink(source, path, now=call.now)
     except FileError as error:
-        copying.fail(f"failed to create symbolic link '{target}': {error.problem}")
+        message = f"failed to create symbolic link '{target}': {error.problem}"
+        copying.fail(message)
         return
     if copying.options.has("v"):
-        call.out(f"'{target}' -> '{source}'\n")
+        line = f"'{target}' -> '{source}'\n"
+        call.out(line)
 
 
 def parse_mode(text: str, mode: int, *, is_dir: bool) -> int:
@@ -527,7 +581,11 @@ def _changed_mode(
 ) -> int:
     if set(letters) & set("stugo"):
         raise Unknown(f"mode {who}{operator}{letters}")
-    shifts = {"u": 6, "g": 3, "o": 0}
+    shifts = {
+        "u": 6,
+        "g": 3,
+        "o": 0,
+    }
     chosen = [shifts[letter] for letter in "ugo" if letter in who or "a" in who]
     bits = 0
     for letter in letters:
@@ -580,7 +638,8 @@ def chmod(call: Invocation, options: Arguments) -> int:
                     if not call.files.is_link(child):
                         _set_mode(call, child, text)
         except FileError as error:
-            complain(call, f"cannot access '{name}': {error.problem}")
+            message = f"cannot access '{name}': {error.problem}"
+            complain(call, message)
             status = 1
     return status
 
@@ -604,7 +663,8 @@ def chown(call: Invocation, options: Arguments) -> int:
     status = 0
     for name in operands[1:]:
         if not call.files.exists(absolute(call, name)):
-            complain(call, f"cannot access '{name}': {MISSING}")
+            message = f"cannot access '{name}': {MISSING}"
+            complain(call, message)
             status = 1
     return status
 
@@ -616,7 +676,9 @@ def mktemp(call: Invocation, options: Arguments) -> int:
     """Make a file or directory with a name of its own."""
     if len(options.operands) > 1:
         raise usage_error(call.name, "too many templates")
-    template = options.operands[0] if options.operands else "tmp.XXXXXXXXXX"
+    template = "tmp.XXXXXXXXXX"
+    if options.operands:
+        template = options.operands[0]
     is_default = not options.operands or options.has("p", "t")
     directory = options.get("p") or call.env.get("TMPDIR") or "/tmp"
     body, marks, rest = _template(template)
@@ -629,14 +691,19 @@ def mktemp(call: Invocation, options: Arguments) -> int:
     name = body + letters + suffix
     if is_default:
         name = posixpath.join(directory, name)
-    kind = "directory" if options.has("d") else "file"
+    kind = "file"
+    if options.has("d"):
+        kind = "directory"
     try:
         _make_temporary(call, name, options)
     except FileError as error:
-        shown = posixpath.join(directory, template) if is_default else template
+        shown = template
+        if is_default:
+            shown = posixpath.join(directory, template)
         if options.has("q"):
             return 1
-        raise Failure(f"failed to create {kind} via template '{shown}': {error.problem}") from error
+        message = f"failed to create {kind} via template '{shown}': {error.problem}"
+        raise Failure(message) from error
     call.out(f"{name}\n")
     return 0
 
@@ -680,12 +747,15 @@ def truncate(call: Invocation, options: Arguments) -> int:
         if not is_there and options.has("c"):
             continue
         try:
-            content = call.files.read(path) if is_there else b""
+            content = b""
+            if is_there:
+                content = call.files.read(path)
             size = _new_size(len(content), sign, number)
             content = content[:size].ljust(size, b"\0")
             call.files.write(path, content, now=call.now)
         except FileError as error:
-            raise Failure(f"cannot open '{name}' for writing: {error.problem}") from error
+            message = f"cannot open '{name}' for writing: {error.problem}"
+            raise Failure(message) from error
     return 0
 
 
@@ -720,7 +790,8 @@ def readlink(call: Invocation, options: Arguments) -> int:
         except FileError as error:
             status = 1
             if options.has("v"):
-                complain(call, f"{name}: {error.problem}")
+                message = f"{name}: {error.problem}"
+                complain(call, message)
             continue
         is_single = options.has("n") and len(options.operands) == 1
         call.out(text if is_single else f"{text}\n")
@@ -738,7 +809,9 @@ def _canonical(call: Invocation, path: str, options: Arguments) -> str:
     if not path:
         raise FileError(MISSING)
     canonical = call.files.real_path(path)
-    needed = canonical if options.has("e") else posixpath.dirname(canonical)
+    needed = canonical
+    if not options.has("e"):
+        needed = posixpath.dirname(canonical)
     if not options.has("m") and not call.files.exists(needed):
         raise FileError(MISSING)
     if not options.has("m") and not options.has("e") and not call.files.is_dir(needed):
@@ -757,9 +830,11 @@ def realpath(call: Invocation, options: Arguments) -> int:
     status = 0
     for name in options.operands:
         try:
-            call.out(_canonical(call, absolute(call, name), options) + "\n")
+            path = absolute(call, name)
+            call.out(_canonical(call, path, options) + "\n")
         except FileError as error:
             status = 1
             if not options.has("q"):
-                complain(call, f"{name or repr(name)}: {error.problem}")
+                message = f"{name or repr(name)}: {error.problem}"
+                complain(call, message)
     return status

@@ -62,7 +62,9 @@ def _directive(
         return f"{layout}d" % int(to_number(value))
     if kind in "oxXu":
         number = int(to_number(value)) % 2**64
-        letter = "d" if kind == "u" else kind
+        letter = kind
+        if kind == "u":
+            letter = "d"
         if "#" in layout and kind == "o":
             raise Unknown("printf %#o")
         return f"{layout}{letter}" % number

@@ -29,7 +29,8 @@ def read_file(call: Invocation, name: str) -> bytes:
         raise Unknown(f"all of {name}")
     if not name:
         raise FileError(MISSING_FILE)
-    return call.files.read(absolute(call, name))
+    path = absolute(call, name)
+    return call.files.read(path)
 
 
 class Inputs:
@@ -66,7 +67,9 @@ class Inputs:
 
     def _report(self, name: str, problem: str) -> None:
         self.status = self._failure_status
-        message = self._directory if problem == "Is a directory" else self._message
+        message = self._message
+        if problem == "Is a directory":
+            message = self._directory
         complain(self._call, message.format(name=name, problem=problem))
 
 

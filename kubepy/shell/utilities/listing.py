@@ -131,7 +131,8 @@ class _Listing:
         try:
             status = self._stat(path, follows=follows or self.options.has("L"))
         except FileError as error:
-            complain(self.call, f"cannot access '{name}': {error.problem}")
+            message = f"cannot access '{name}': {error.problem}"
+            complain(self.call, message)
             self.status = 2
             return None
         return ListedFile(name, path, status)
@@ -167,7 +168,8 @@ class _Listing:
 
     def _print_directory(self, entry: ListedFile, *, has_title: bool, is_first: bool) -> bool:
         if has_title:
-            self.call.out(f"{'' if is_first else chr(10)}{entry.name}:\n")
+            line = f"{'' if is_first else chr(10)}{entry.name}:\n"
+            self.call.out(line)
         entries = self._children(entry)
         if self.is_long:
             blocks = sum(_blocks(child.status) for child in entries) // 2
@@ -187,7 +189,8 @@ class _Listing:
         try:
             names = list(self.call.files.list(entry.path))
         except FileError as error:
-            complain(self.call, f"cannot open directory '{entry.name}': {error.problem}")
+            message = f"cannot open directory '{entry.name}': {error.problem}"
+            complain(self.call, message)
             self.status = 2
             return []
         if not self.options.has("a", "A"):
@@ -211,7 +214,9 @@ class _Listing:
             self.call.out(self._name(entry) + "\n")
 
     def _name(self, entry: ListedFile) -> str:
-        name = f'"{entry.name}"' if self.options.has("Q") else entry.name
+        name = entry.name
+        if self.options.has("Q"):
+            name = f'"{entry.name}"'
         kind = entry.status.kind
         if self.options.has("F", "p") and kind == FOLDER:
             return f"{name}/"
@@ -237,7 +242,9 @@ class _Listing:
 
     def _row(self, entry: ListedFile) -> list[str]:
         status = entry.status
-        user = "0" if self.options.has("n") else "root"
+        user = "root"
+        if self.options.has("n"):
+            user = "0"
         size = self._size(entry)
         owners = []
         if not self.options.has("g"):
@@ -308,7 +315,8 @@ def stat(call: Invocation, options: Arguments) -> int:
         try:
             entry = ListedFile(name, path, call.files.stat(path, follow=options.has("L")))
         except FileError as error:
-            complain(call, f"cannot statx '{name}': {error.problem}")
+            message = f"cannot statx '{name}': {error.problem}"
+            complain(call, message)
             status = 1
             continue
         if options.has("printf"):
@@ -330,7 +338,9 @@ def _stat_value(entry: ListedFile, match: re.Match[str]) -> str:
     seconds = int(status.modified.timestamp())
     nanoseconds = f"{status.modified.microsecond:06d}000"
     moment = format_time(status.modified, f"%F %T.{nanoseconds} %z")
-    link = f" -> '{status.target}'" if status.kind == LINK else ""
+    link = ""
+    if status.kind == LINK:
+        link = f" -> '{status.target}'"
     values = {
         "%": "%",
         "a": f"{status.mode:o}",
@@ -384,7 +394,9 @@ class _Usage:
         self.options = options
         self.status = 0
         text = options.get("d", "-1")
-        self.depth = 0 if options.has("s") else int(text)
+        self.depth = 0
+        if not options.has("s"):
+            self.depth = int(text)
 
     def run(self) -> int:
         total = 0
@@ -392,7 +404,8 @@ class _Usage:
             try:
                 total += self._measure(name, 0)
             except FileError as error:
-                complain(self.call, f"cannot access '{name}': {error.problem}")
+                message = f"cannot access '{name}': {error.problem}"
+                complain(self.call, message)
                 self.status = 1
         if self.options.has("c"):
             self._print(total, "total")
@@ -428,9 +441,12 @@ class _Usage:
         elif self.options.has("b"):
             text = str(size)
         else:
-            unit = 1024**2 if self.options.has("m") else 1024
+            unit = 1024
+            if self.options.has("m"):
+                unit = 1024**2
             text = str(-(-size // unit))
-        self.call.out(f"{text}\t{name}\n")
+        line = f"{text}\t{name}\n"
+        self.call.out(line)
 
 
 class _Node(NamedTuple):
@@ -540,7 +556,9 @@ class _FindParser:
         self.has_action = True
         end = ends[0]
         words = tuple(self.tokens[:end])
-        kind = "exec" if self.tokens[end] == ";" else "exec together"
+        kind = "exec together"
+        if self.tokens[end] == ";":
+            kind = "exec"
         del self.tokens[: end + 1]
         return _Node(kind, words[:-1] if kind != "exec" else words)
 
@@ -566,7 +584,8 @@ class _Find:
             try:
                 status = self.call.files.stat(path, follow=False)
             except FileError as error:
-                complain(self.call, f"'{start}': {error.problem}")
+                message = f"'{start}': {error.problem}"
+                complain(self.call, message)
                 self.status = 1
                 continue
             self._visit(ListedFile(start, path, status), 0)
@@ -642,7 +661,8 @@ class _Find:
             else:
                 self.call.files.remove(entry.path, now=self.call.now)
         except FileError as error:
-            complain(self.call, f"cannot delete '{entry.name}': {error.problem}")
+            message = f"cannot delete '{entry.name}': {error.problem}"
+            complain(self.call, message)
             self.status = 1
             return False
         return True
@@ -671,7 +691,9 @@ class _Find:
         return re.sub(r"(%.|\\.)", value, pattern)
 
     def _matches(self, kind: str, arguments: tuple[str, ...], entry: ListedFile) -> bool:
-        argument = arguments[0] if arguments else ""
+        argument = ""
+        if arguments:
+            argument = arguments[0]
         base = posixpath.basename(entry.name.rstrip("/")) or entry.name
         if kind in ("name", "iname"):
             return _is_glob_match(base, argument, ignores_case=kind == "iname")
@@ -684,7 +706,8 @@ class _Find:
         if kind == "size":
             return _is_size(entry, argument)
         if kind == "newer":
-            other = self.call.files.stat(absolute(self.call, argument))
+            path = absolute(self.call, argument)
+            other = self.call.files.stat(path)
             return bool(entry.status.modified > other.modified)
         if kind in ("mtime", "mmin"):
             return self._is_age(entry, kind, argument)
@@ -717,7 +740,8 @@ class _Find:
 
 def _is_glob_match(text: str, glob: str, *, ignores_case: bool) -> bool:
     if ignores_case:
-        text, glob = text.lower(), glob.lower()
+        text = text.lower()
+        glob = glob.lower()
     return fnmatchcase(text, glob.replace("[^", "[!"))
 
 
@@ -725,8 +749,18 @@ def _is_size(entry: ListedFile, argument: str) -> bool:
     match = re.fullmatch(r"([-+]?\d+)([cwbkMG]?)", argument)
     if match is None:
         raise Failure(f"Invalid argument `{argument}' to -size")
-    units = {"c": 1, "w": 2, "": 512, "b": 512, "k": 1024, "M": 1024**2, "G": 1024**3}
-    size = BLOCK if entry.status.kind == FOLDER else int(entry.status.size)
+    units = {
+        "c": 1,
+        "w": 2,
+        "": 512,
+        "b": 512,
+        "k": 1024,
+        "M": 1024**2,
+        "G": 1024**3,
+    }
+    size = BLOCK
+    if entry.status.kind != FOLDER:
+        size = int(entry.status.size)
     return _compares(-(-size // units[match[2]]), match[1])
 
 

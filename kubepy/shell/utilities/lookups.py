@@ -84,16 +84,22 @@ def nslookup(call: Invocation, options: Arguments) -> int:
     server = names[1] if len(names) > 1 else _resolver(call)[0]
     failure = f"nslookup: can't resolve '{name}'\n"
     addresses = _addresses(call, name, message=failure)
-    server_name = SERVER_NAME if server in _addresses(call, f"{SERVER_NAME}.") else ""
+    server_name = ""
+    if server in _addresses(call, f"{SERVER_NAME}."):
+        server_name = SERVER_NAME
     shown = f"{server} {server_name}".rstrip()
-    call.out(f"Server:    {server}\nAddress 1: {shown}\n\n")
+    text = f"Server:    {server}\nAddress 1: {shown}\n\n"
+    call.out(text)
     if not addresses:
         raise Failure(f"can't resolve '{name}'")
     full = _full_name(call, name, addresses)
     call.out(f"Name:      {name}\n")
     for number, address in enumerate(addresses, 1):
-        shown = f"{address} {full}" if full != name or "." in name else address
-        call.out(f"Address {number}: {shown}\n")
+        shown = address
+        if full != name or "." in name:
+            shown = f"{address} {full}"
+        line = f"Address {number}: {shown}\n"
+        call.out(line)
     return 0
 
 
@@ -111,9 +117,12 @@ def getent(call: Invocation, options: Arguments) -> int:
         addresses = _addresses(call, name, status=2)
         if not addresses:
             status = 2
-        full = _full_name(call, name, addresses) if addresses else name
+        full = name
+        if addresses:
+            full = _full_name(call, name, addresses)
         for address in addresses:
-            call.out(f"{address:<15s} {full}\n")
+            line = f"{address:<15s} {full}\n"
+            call.out(line)
     return status
 
 
@@ -156,7 +165,8 @@ def host(call: Invocation, options: Arguments) -> int:
         return 1
     full = _full_name(call, name, addresses)
     for address in addresses:
-        call.out(f"{full} has address {address}\n")
+        line = f"{full} has address {address}\n"
+        call.out(line)
     return 0
 
 
@@ -181,16 +191,24 @@ def ping(call: Invocation, options: Arguments) -> int:
             f"64 bytes from {address}: seq={number} ttl=64 time={PING_TIME} ms"
             for number in range(count)
         ]
-    received = count if is_answered else 0
-    lost = 0 if is_answered else 100
+    received = 0
+    if is_answered:
+        received = count
+    lost = 100
+    if is_answered:
+        lost = 0
     totals = f"{count} packets transmitted, {received} packets received, {lost}% packet loss"
     lines += ["", f"--- {name} ping statistics ---", totals]
     if is_answered:
         lines.append(f"round-trip min/avg/max = {PING_TIME}/{PING_TIME}/{PING_TIME} ms")
-    wait = 0.0 if is_answered else float(options.get("W", "10"))
+    wait = 0.0
+    if not is_answered:
+        wait = float(options.get("W", "10"))
     seconds = (count - 1) * interval + wait
     text = "".join(f"{line}\n" for line in lines)
-    status = 0 if is_answered else 1
+    status = 1
+    if is_answered:
+        status = 0
     if seconds <= 0:
         call.out(text)
         return status
@@ -212,7 +230,8 @@ def nc(call: Invocation, options: Arguments) -> int:
     call.reads_network()
     if len(options.operands) != 2 or not options.operands[1].isdigit():
         raise Unknown("nc with these operands")
-    name, port = options.operands[0], int(options.operands[1])
+    name = options.operands[0]
+    port = int(options.operands[1])
     failure = f"{call.name}: bad address '{name}'\n"
     addresses = _addresses(call, name, message=failure)
     if not addresses:
@@ -240,7 +259,9 @@ def _not_connected(call: Invocation, options: Arguments, place: str, error: Netw
     seconds = error.seconds
     if error.kind == "timeout":
         seconds = float(options.get("w", "0")) or CONNECT_SECONDS
-    message = f"nc: {place}: {problem}\n" if options.has("v") else ""
+    message = ""
+    if options.has("v"):
+        message = f"nc: {place}: {problem}\n"
     if seconds > 0:
         raise Delay(seconds, 1, err=message.encode())
     call.err(message)

@@ -243,7 +243,9 @@ class _Translator:
     def _read_interval(self) -> None:
         match = INTERVAL.match(self.source, self.position)
         assert match is not None  # it matches an empty text, too
-        closing = "}" if self.extended else "\\}"
+        closing = "\\}"
+        if self.extended:
+            closing = "}"
         is_interval = match.end() > self.position
         if not is_interval or not self.source.startswith(closing, match.end()):
             self._read_odd_brace(is_open=match.end() == len(self.source))
@@ -268,7 +270,9 @@ class _Translator:
 
     def _bracket(self) -> str:
         source = self.source
-        negation = "^" if source.startswith("^", self.position) else ""
+        negation = ""
+        if source.startswith("^", self.position):
+            negation = "^"
         self.position += len(negation)
         members: list[str] = []
         while True:
@@ -338,7 +342,9 @@ def compile_pattern(
         body = body.replace(START, "^").replace(END, "$")
     if is_longest:
         ending = r"\z"
-        prefix = "(?sm)" if multiline else "(?s)"
+        prefix = "(?s)"
+        if multiline:
+            prefix = "(?sm)"
     else:
         ending = r"\Z"
         prefix = ""
@@ -373,4 +379,6 @@ def matches(pattern: Pattern, text: str) -> Iterator[PatternMatch]:
         if not (is_empty and match.start == last_end):
             yield match
         last_end = match.end
-        position = match.end + 1 if is_empty else match.end
+        position = match.end
+        if is_empty:
+            position = match.end + 1

@@ -134,13 +134,15 @@ class _Parser:
             return
         letters = argument[1:]
         while letters:
-            letter, letters = letters[0], letters[1:]
+            letter = letters[0]
+            letters = letters[1:]
             option = self.by_name.get(f"-{letter}")
             if option is None:
                 raise Unknown(f"option -{letter}")
             value = ""
             if option.is_value_optional:
-                value, letters = letters, ""
+                value = letters
+                letters = ""
             elif option.value:
                 value = letters or self._next_value(letter)
                 letters = ""

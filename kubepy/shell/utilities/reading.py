@@ -94,7 +94,8 @@ def _count(text: str, what: str) -> tuple[str, int]:
     """Read ``10``, ``-10``, ``+3`` or ``1K``: the sign and the number."""
     match = COUNT.fullmatch(text)
     if match is None or match[3] not in MULTIPLIERS:
-        raise Failure(f"invalid number of {what}: '{text}'")
+        message = f"invalid number of {what}: '{text}'"
+        raise Failure(message)
     return match[1], int(match[2]) * MULTIPLIERS[match[3]]
 
 
@@ -114,8 +115,11 @@ def _parts(call: Invocation, options: Arguments) -> int:
     is_first = True
     for name, data in inputs:
         if has_headers:
-            title = "standard input" if name == "-" else name
-            call.out(f"{'' if is_first else chr(10)}==> {title} <==\n")
+            title = name
+            if name == "-":
+                title = "standard input"
+            line = f"{'' if is_first else chr(10)}==> {title} <==\n"
+            call.out(line)
             is_first = False
         call.out(_part(call.name, data, options))
     return inputs.status
@@ -123,7 +127,9 @@ def _parts(call: Invocation, options: Arguments) -> int:
 
 def _part(name: str, data: bytes, options: Arguments) -> bytes:
     unit = options.last_of("n", "c")
-    what = "bytes" if unit == "c" else "lines"
+    what = "lines"
+    if unit == "c":
+        what = "bytes"
     sign, count = _count(options.get(unit, "10"), what)
     pieces = (
         [data[index : index + 1] for index in range(len(data))] if unit == "c" else kept_lines(data)
@@ -264,7 +270,9 @@ def tee(call: Invocation, options: Arguments) -> int:
     call.out(call.stdin)
     for name in options.operands:
         if name in ("/dev/stdout", "/dev/stderr"):
-            write = call.out if name == "/dev/stdout" else call.err
+            write = call.err
+            if name == "/dev/stdout":
+                write = call.out
             write(call.stdin)
             continue
         try:
@@ -272,6 +280,7 @@ def tee(call: Invocation, options: Arguments) -> int:
                 absolute(call, name), call.stdin, append=options.has("a"), now=call.now
             )
         except FileError as error:
-            complain(call, f"{name}: {error.problem}")
+            message = f"{name}: {error.problem}"
+            complain(call, message)
             status = 1
     return status

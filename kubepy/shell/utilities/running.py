@@ -54,9 +54,12 @@ def env(call: Invocation, options: Arguments) -> int:
         name, _, value = words.pop(0).partition("=")
         assigned[name] = value
     if not words:
-        end = "\0" if options.has("0") else "\n"
+        end = "\n"
+        if options.has("0"):
+            end = "\0"
         for name, value in (variables | assigned).items():
-            call.out(f"{name}={value}{end}")
+            line = f"{name}={value}{end}"
+            call.out(line)
         return 0
     if is_empty:
         raise Unknown("env -i that runs a program")
@@ -71,10 +74,13 @@ def env(call: Invocation, options: Arguments) -> int:
 @program("-0,--null", style=ArgumentStyle(usage_status=2))
 def printenv(call: Invocation, options: Arguments) -> int:
     """Print variables of the environment."""
-    end = "\0" if options.has("0") else "\n"
+    end = "\n"
+    if options.has("0"):
+        end = "\0"
     if not options.operands:
         for name, value in call.env.items():
-            call.out(f"{name}={value}{end}")
+            line = f"{name}={value}{end}"
+            call.out(line)
         return 0
     status = 0
     for name in options.operands:
@@ -111,7 +117,8 @@ def xargs(call: Invocation, options: Arguments) -> int:
             complain(call, f"{argv[0]}: exited with status 255; aborting")
             return 124
         if ended > 128:
-            complain(call, f"{argv[0]}: terminated by signal {ended - 128}")
+            message = f"{argv[0]}: terminated by signal {ended - 128}"
+            complain(call, message)
             return 125
         if ended:
             status = 123
@@ -157,7 +164,9 @@ def _quoted_words(text: str) -> list[str]:
         if character in "'\"":
             end = text.find(character, position)
             if end < 0 or "\n" in text[position:end]:
-                kind = "single" if character == "'" else "double"
+                kind = "double"
+                if character == "'":
+                    kind = "single"
                 raise Failure(
                     f"unmatched {kind} quote; by default quotes are special to xargs unless you "
                     "use the -0 option"
@@ -265,8 +274,12 @@ def _path_of(call: Invocation, name: str) -> str:
     """Return the path of a program among the files, an empty text if there is none."""
     folders = [""] if "/" in name else call.env.get("PATH", "").split(":")
     for folder in folders:
-        path = f"{folder}/{name}" if folder else name
-        absolute = path if path.startswith("/") else f"{call.cwd}/{path}"
+        path = name
+        if folder:
+            path = f"{folder}/{name}"
+        absolute = f"{call.cwd}/{path}"
+        if path.startswith("/"):
+            absolute = path
         if call.files.is_file(absolute) and call.files.stat(absolute).mode & 0o111:
             return path
     return ""

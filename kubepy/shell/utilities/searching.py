@@ -128,7 +128,9 @@ class _Selection:
             return match.start == 0 and match.end == len(line)
         if not self.words:
             return True
-        before = line[match.start - 1 : match.start] if match.start else ""
+        before = ""
+        if match.start:
+            before = line[match.start - 1 : match.start]
         after = line[match.end : match.end + 1]
         return not WORD.match(before) and not WORD.match(after)
 
@@ -159,13 +161,19 @@ class _Search:
         self.operands = list(options.operands)
         patterns = self._patterns()
         if options.has("x") and kind in "EG":
-            grouped = "({})" if kind == "E" else "\\({}\\)"
+            grouped = "\\({}\\)"
+            if kind == "E":
+                grouped = "({})"
             patterns = [grouped.format(pattern) for pattern in patterns]
         self.selection = _Selection(patterns, options, kind)
         self.before = self._context("B")
         self.after = self._context("A")
-        self.terminator = "\0" if options.has("z") else "\n"
-        self.name_end = "\0" if options.has("Z") else ""
+        self.terminator = "\n"
+        if options.has("z"):
+            self.terminator = "\0"
+        self.name_end = ""
+        if options.has("Z"):
+            self.name_end = "\0"
         self.is_matched = False
         self.has_failed = False
 
@@ -175,12 +183,14 @@ class _Search:
             try:
                 content = read_file(self.call, name)
             except FileError as error:
-                raise Failure(f"{name}: {error.problem}", 2) from error
+                message = f"{name}: {error.problem}"
+                raise Failure(message, 2) from error
             texts += [to_text(line) for line in lines_of(content)]
         if not self.options.has("e", "f"):
             if not self.operands:
                 usage = f"Usage: {self.call.name} [OPTION]... PATTERNS [FILE]..."
-                self.call.err(f"{usage}\nTry '{self.call.name} --help' for more information.\n")
+                message = f"{usage}\nTry '{self.call.name} --help' for more information.\n"
+                self.call.err(message)
                 raise Failure("", 2)
             texts = [from_argument(self.operands.pop(0))]
         return [pattern for text in texts for pattern in text.split("\n")]
@@ -200,12 +210,19 @@ class _Search:
         self.has_printed_group = False
         for name in names:
             for path, data in self._files(name, is_recursive=is_recursive):
-                self._search_file(path, data, has_names=has_names, has_context=has_context)
+                self._search_file(
+                    path,
+                    data,
+                    has_names=has_names,
+                    has_context=has_context,
+                )
                 if self.is_matched and self.options.has("q"):
                     return 0
         if self.has_failed and not (self.is_matched and self.options.has("q")):
             return 2
-        return 0 if self.is_matched else 1
+        if self.is_matched:
+            return 0
+        return 1
 
     def _files(self, name: str, *, is_recursive: bool) -> Iterator[tuple[str, bytes]]:
         path = absolute(self.call, name)
@@ -221,7 +238,9 @@ class _Search:
     def _below(self, shown: str, path: str) -> Iterator[tuple[str, bytes]]:
         for entry in sorted(self.call.files.list(path)):
             child = posixpath.join(path, entry)
-            child_shown = posixpath.join(shown, entry) if shown else entry
+            child_shown = entry
+            if shown:
+                child_shown = posixpath.join(shown, entry)
             if self.call.files.is_dir(child):
                 yield from self._below(child_shown, child)
             elif self._is_included(entry) and self.call.files.is_file(child):
@@ -237,10 +256,13 @@ class _Search:
     def _complain(self, name: str, problem: str) -> None:
         self.has_failed = True
         if not self.options.has("s") or problem == "Is a directory":
-            complain(self.call, f"{name}: {problem}")
+            message = f"{name}: {problem}"
+            complain(self.call, message)
 
     def _search_file(self, name: str, data: bytes, *, has_names: bool, has_context: bool) -> None:
-        shown = "(standard input)" if name == "-" else name
+        shown = name
+        if name == "-":
+            shown = "(standard input)"
         text = to_text(data)
         lines = text.split(self.terminator)
         if lines[-1] == "":
@@ -255,8 +277,11 @@ class _Search:
                 self.call.out(shown + (self.name_end or "\n"))
             return
         if self.options.has("c"):
-            prefix = f"{shown}{self.name_end or ':'}" if has_names else ""
-            self.call.out(f"{prefix}{len(numbers)}\n")
+            prefix = ""
+            if has_names:
+                prefix = f"{shown}{self.name_end or ':'}"
+            line = f"{prefix}{len(numbers)}\n"
+            self.call.out(line)
             return
         if is_found and "\0" in text and not self.options.has("a", "z"):
             self.call.out(f"grep: {shown}: binary file matches\n")
@@ -285,12 +310,30 @@ class _Search:
                 self.call.out("--\n")
             self.has_printed_group = True
             for context in range(start, number):
-                self._print_line(lines, context, "-", name, offsets)
-            self._print_line(lines, number, ":", name, offsets)
+                self._print_line(
+                    lines,
+                    context,
+                    "-",
+                    name,
+                    offsets,
+                )
+            self._print_line(
+                lines,
+                number,
+                ":",
+                name,
+                offsets,
+            )
             last_printed = number
             following = self._following(numbers, number, len(lines), is_limited=is_limited)
             for context in range(number + 1, following):
-                self._print_line(lines, context, "-", name, offsets)
+                self._print_line(
+                    lines,
+                    context,
+                    "-",
+                    name,
+                    offsets,
+                )
                 last_printed = context
 
     def _following(self, numbers: list[int], number: int, count: int, *, is_limited: bool) -> int:
@@ -311,7 +354,9 @@ class _Search:
         self, lines: list[str], number: int, mark: str, name: str, offsets: list[int]
     ) -> None:
         line = lines[number]
-        prefix = f"{name}{self.name_end or mark}" if name else ""
+        prefix = ""
+        if name:
+            prefix = f"{name}{self.name_end or mark}"
         if self.options.has("n"):
             prefix += f"{number + 1}{mark}"
         if not self.options.has("o"):
@@ -323,7 +368,9 @@ class _Search:
             return
         for match in self.selection.found(line):
             if match.end > match.start:
-                place = f"{offsets[number] + match.start}{mark}" if offsets else ""
+                place = ""
+                if offsets:
+                    place = f"{offsets[number] + match.start}{mark}"
                 self.call.out(
                     (prefix + place).encode() + to_bytes(match.group(0) + self.terminator)
                 )

@@ -37,7 +37,9 @@ class _Editor:
         self.call = call
         self.commands = commands
         self.is_quiet = options.has("n")
-        self.terminator = "\0" if options.has("z") else "\n"
+        self.terminator = "\n"
+        if options.has("z"):
+            self.terminator = "\0"
         self.lines: list[str] = []
         self.number = 0
         self.index = 0
@@ -389,7 +391,14 @@ def _replaced(match: PatternMatch, substitution: SedSubstitution) -> str:
 
 
 def _unambiguous(character: str) -> str:
-    named = {"\\": "\\\\", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r"}
+    named = {
+        "\\": "\\\\",
+        "\a": "\\a",
+        "\b": "\\b",
+        "\f": "\\f",
+        "\n": "\\n",
+        "\r": "\\r",
+    }
     named |= {"\t": "\\t", "\v": "\\v"}
     if character in named:
         return named[character]
@@ -404,7 +413,9 @@ def _line_cut(shown: str, width: int) -> int:
     while cut < len(shown):
         length = 1
         if shown[cut] == "\\":
-            length = 4 if shown[cut + 1].isdigit() else 2
+            length = 2
+            if shown[cut + 1].isdigit():
+                length = 4
         if cut + length > width:
             break
         cut += length
@@ -457,7 +468,8 @@ def _script(call: Invocation, options: Arguments, operands: list[str]) -> str:
             try:
                 pieces.append(to_text(read_file(call, value)).removesuffix("\n"))
             except FileError as error:
-                raise Failure(f"couldn't open file {value}: {error.problem}") from error
+                message = f"couldn't open file {value}: {error.problem}"
+                raise Failure(message) from error
     if pieces:
         return "\n".join(pieces)
     if not operands:
@@ -502,6 +514,8 @@ def _edit_each(call: Invocation, editor: _Editor, inputs: Inputs, options: Argum
 
 def _save(call: Invocation, name: str, content: bytes) -> None:
     try:
-        call.files.write(absolute(call, name), content, now=call.now)
+        path = absolute(call, name)
+        call.files.write(path, content, now=call.now)
     except FileError as error:
-        raise Failure(f"couldn't open file {name}: {error.problem}", 4) from error
+        message = f"couldn't open file {name}: {error.problem}"
+        raise Failure(message, 4) from error

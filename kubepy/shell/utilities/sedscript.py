@@ -76,7 +76,9 @@ class SedParser:
         return self.commands
 
     def _error(self, message: str, at: int | None = None) -> Failure:
-        place = self.position if at is None else at
+        place = at
+        if at is None:
+            place = self.position
         return Failure(f"-e expression #1, char {place}: {message}")
 
     def _skip(self, characters: str) -> bool:
@@ -173,7 +175,9 @@ class SedParser:
         if character not in ("/", "\\"):
             return None
         self.position += 1
-        delimiter = self._take() if character == "\\" else "/"
+        delimiter = "/"
+        if character == "\\":
+            delimiter = self._take()
         source = self._delimited(delimiter, "unterminated address regex", is_pattern=True)
         flags = ""
         while self._peek() and self._peek() in "IM":
@@ -221,7 +225,9 @@ class SedParser:
         if is_pattern and following == "n":
             return "\n"
         if following == "\n":
-            return "\n" if is_pattern else "\\\n"
+            if is_pattern:
+                return "\n"
+            return "\\\n"
         if following == delimiter and (is_pattern or following != "&"):
             return following
         return f"\\{following}"
@@ -264,7 +270,9 @@ class SedParser:
     def _label(self, name: str) -> str:
         self._skip(" \t")
         start = self.position
-        endings = "\n;" if name == ":" else "\n;}"
+        endings = "\n;}"
+        if name == ":":
+            endings = "\n;"
         while self._peek() and self._peek() not in endings:
             self.position += 1
         label = self.source[start : self.position].strip()
@@ -320,7 +328,9 @@ class SedParser:
         substitution.pattern = self._compile(source, flags)
         substitution.replacement = self._replacement(replacement)
         groups = [part for part in substitution.replacement if isinstance(part, int)]
-        most = substitution.pattern.groups if substitution.pattern else 9
+        most = 9
+        if substitution.pattern:
+            most = substitution.pattern.groups
         if groups and max(groups) > most:
             raise self._error(f"invalid reference \\{max(groups)} on `s' command's RHS")
         return substitution

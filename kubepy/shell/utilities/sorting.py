@@ -100,7 +100,9 @@ def _number(part: bytes) -> float | int:
         return 0
     sign, whole, fraction = match.groups()
     digits = int(whole or 0)
-    value = digits + float(b"0." + fraction) if fraction else digits
+    value: float = digits
+    if fraction:
+        value = digits + float(b"0." + fraction)
     if sign:
         return -value
     return value
@@ -116,8 +118,12 @@ def _general_number(part: bytes) -> tuple[int, float]:
 def _human_number(part: bytes) -> tuple[int, float]:
     match = NUMBER.match(part)
     value = _number(part)
-    suffix = part[match.end() : match.end() + 1].upper() if match else b""
-    magnitude = SUFFIXES.find(suffix) + 1 if suffix else 0
+    suffix = b""
+    if match:
+        suffix = part[match.end() : match.end() + 1].upper()
+    magnitude = 0
+    if suffix:
+        magnitude = SUFFIXES.find(suffix) + 1
     if value == 0:
         return 0, 0
     if value < 0:
@@ -134,7 +140,8 @@ def _month(part: bytes) -> int:
 
 def _version_order(left: bytes, right: bytes) -> int:
     """Compare as ``sort -V`` does for names of letters, digits and dots."""
-    left_parts, right_parts = VERSION_PART.findall(left), VERSION_PART.findall(right)
+    left_parts = VERSION_PART.findall(left)
+    right_parts = VERSION_PART.findall(right)
     for mine, other in zip(left_parts, right_parts, strict=False):
         if mine.isdigit() and other.isdigit():
             difference = int(mine) - int(other)
@@ -286,7 +293,9 @@ def sort(call: Invocation, options: Arguments) -> int:
         directory="read failed: {name}: {problem}",
         status=2,
     )
-    terminator = b"\0" if options.has("z") else b"\n"
+    terminator = b"\n"
+    if options.has("z"):
+        terminator = b"\0"
     lines = [line for _, data in inputs for line in lines_of(data, terminator)]
     if inputs.status:
         return inputs.status
@@ -306,13 +315,17 @@ def _write(call: Invocation, name: str, content: bytes) -> None:
         call.out(content)
         return
     try:
-        call.files.write(absolute(call, name), content, now=call.now)
+        path = absolute(call, name)
+        call.files.write(path, content, now=call.now)
     except FileError as error:
-        raise Failure(f"open failed: {name}: {error.problem}", 2) from error
+        message = f"open failed: {name}: {error.problem}"
+        raise Failure(message, 2) from error
 
 
 def _check(call: Invocation, options: Arguments, ordering: Ordering, lines: list[bytes]) -> int:
-    name = options.operands[0] if options.operands else "-"
+    name = "-"
+    if options.operands:
+        name = options.operands[0]
     for number in range(1, len(lines)):
         difference = ordering.compare(lines[number - 1], lines[number])
         if difference > 0 or (difference == 0 and options.has("u")):
@@ -340,13 +353,18 @@ def uniq(call: Invocation, options: Arguments) -> int:
     operands = options.operands
     if len(operands) > 2:
         raise Failure(f"extra operand '{operands[2]}'\nTry 'uniq --help' for more information.")
-    name = operands[0] if operands else "-"
+    name = "-"
+    if operands:
+        name = operands[0]
     try:
         data = read_file(call, name)
     except FileError as error:
         is_directory = error.problem == "Is a directory"
-        subject = f"error reading '{name}'" if is_directory else name
-        raise Failure(f"{subject}: {error.problem}") from error
+        subject = name
+        if is_directory:
+            subject = f"error reading '{name}'"
+        message = f"{subject}: {error.problem}"
+        raise Failure(message) from error
     groups = [list(group) for _, group in groupby(lines_of(data), key=_uniq_key(options))]
     content = b"".join(_uniq_lines(group, options) for group in groups)
     _write(call, operands[1] if len(operands) > 1 else "", content)
@@ -386,5 +404,7 @@ def _uniq_lines(group: list[bytes], options: Arguments) -> bytes:
         return b""
     if options.has("D"):
         return b"".join(line + b"\n" for line in group)
-    count = f"{len(group):7d} ".encode() if options.has("c") else b""
+    count = b""
+    if options.has("c"):
+        count = f"{len(group):7d} ".encode()
     return count + group[0] + b"\n"

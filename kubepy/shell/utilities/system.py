@@ -72,11 +72,17 @@ def id_(call: Invocation, options: Arguments) -> int:
     if options.operands:
         raise Unknown("id of a user")
     user = call.user
-    name = "root" if user == 0 else ""
+    name = ""
+    if user == 0:
+        name = "root"
     kind = options.last_of("u", "g", "G")
     if kind:
-        number = user if kind == "u" else 0
-        text = name if kind == "u" else "root"
+        number = 0
+        if kind == "u":
+            number = user
+        text = "root"
+        if kind == "u":
+            text = name
         if options.has("n") and not text:
             complain(call, f"cannot find name for user ID {user}")
             call.out(f"{user}\n")
@@ -85,7 +91,9 @@ def id_(call: Invocation, options: Arguments) -> int:
         return 0
     if options.has("n", "r"):
         raise Failure("cannot print only names or real IDs in default format")
-    shown = f"{user}({name})" if name else str(user)
+    shown = f"{user}({name})"
+    if not name:
+        shown = str(user)
     call.out(f"uid={shown} gid=0(root) groups=0(root)\n")
     return 0
 
@@ -154,13 +162,17 @@ def uptime(call: Invocation, options: Arguments) -> int:
         return 0
     minutes = int((call.now - started).total_seconds()) // 60
     if options.has("p"):
-        call.out(f"up {minutes} minute{'' if minutes == 1 else 's'}\n")
+        line = f"up {minutes} minute{'' if minutes == 1 else 's'}\n"
+        call.out(line)
         return 0
     days, rest = divmod(minutes, 24 * 60)
-    length = f"{rest // 60:2d}:{rest % 60:02d}" if rest >= 60 else f"{rest} min"
+    length = f"{rest} min"
+    if rest >= 60:
+        length = f"{rest // 60:2d}:{rest % 60:02d}"
     if days:
         length = f"{days} day{'' if days == 1 else 's'}, {length}"
-    call.out(f" {call.now:%H:%M:%S} up {length},  0 users,  load average: 0.00, 0.00, 0.00\n")
+    line = f" {call.now:%H:%M:%S} up {length},  0 users,  load average: 0.00, 0.00, 0.00\n"
+    call.out(line)
     return 0
 
 
@@ -168,7 +180,8 @@ def uptime(call: Invocation, options: Arguments) -> int:
 def free(call: Invocation, options: Arguments) -> int:
     """Print the memory of the machine."""
     unit = options.last_of("b", "k", "m", "g", "h") or "k"
-    used, cached = MEMORY // 8, MEMORY // 4
+    used = MEMORY // 8
+    cached = MEMORY // 4
     available = MEMORY - used
     titles = ["total", "used", "free", "shared", "buff/cache", "available"]
     numbers = [MEMORY, used, available - cached, 0, cached, available]
@@ -184,7 +197,11 @@ def _memory(kibibytes: int, unit: str) -> str:
         if kibibytes >= 1024**2:
             return f"{kibibytes / 1024**2:.1f}Gi"
         return f"{kibibytes}Ki"
-    divisors = {"k": 1, "m": 1024, "g": 1024**2}
+    divisors = {
+        "k": 1,
+        "m": 1024,
+        "g": 1024**2,
+    }
     return str(kibibytes * 1024 if unit == "b" else kibibytes // divisors[unit])
 
 
@@ -218,7 +235,8 @@ def _places_of(call: Invocation, names: list[str], places: list[str]) -> tuple[l
             real = call.files.real_path(path)
             chosen.append(_mount_of(real, places))
         else:
-            complain(call, f"{name}: {MISSING}")
+            message = f"{name}: {MISSING}"
+            complain(call, message)
             status = 1
     return chosen, status
 
@@ -277,7 +295,8 @@ def mount(call: Invocation, options: Arguments) -> int:
         lines.append(("/dev/vda1", place.path, "ext4", "ro" if place.read_only else "rw"))
     for device, path, kind, access in lines:
         if options.get("t", kind) == kind:
-            call.out(f"{device} on {path} type {kind} ({access},relatime)\n")
+            line = f"{device} on {path} type {kind} ({access},relatime)\n"
+            call.out(line)
     return 0
 
 
@@ -298,17 +317,20 @@ def ps(call: Invocation, options: Arguments) -> int:
     if style in ("", "a", "x", "ax", "A", "e", "w", "ww"):
         call.out("PID   USER     TIME  COMMAND\n")
         for pid, _, user, command in call.processes:
-            call.out(f"{pid:5d} {_user(user):<8s} {'0:00':>5s} {command}\n")
+            line = f"{pid:5d} {_user(user):<8s} {'0:00':>5s} {command}\n"
+            call.out(line)
     elif style in ("aux", "auxw", "auxww", "auxf"):
         call.out("USER         PID %CPU %MEM    VSZ   RSS TTY      STAT START   TIME COMMAND\n")
         for pid, _, user, command in call.processes:
             numbers = f"{pid:7d}  0.0  0.0   4000  1000"
-            call.out(f"{_user(user):<8s} {numbers} ?        S    {_start(call)}   0:00 {command}\n")
+            line = f"{_user(user):<8s} {numbers} ?        S    {_start(call)}   0:00 {command}\n"
+            call.out(line)
     elif style in ("ef", "eaf", "Af"):
         call.out("UID          PID    PPID  C STIME TTY          TIME CMD\n")
         for pid, parent, user, command in call.processes:
             numbers = f"{pid:7d} {parent:7d}  0"
-            call.out(f"{_user(user):<8s} {numbers} {_start(call)} ?        00:00:00 {command}\n")
+            line = f"{_user(user):<8s} {numbers} {_start(call)} ?        00:00:00 {command}\n"
+            call.out(line)
     else:
         raise Unknown(f"ps {' '.join(options.operands)}")
     return 0

@@ -108,10 +108,12 @@ def _formatted(time: datetime, match: re.Match[str]) -> str:
     flag, width, letter = match.groups()
     if letter in COMPOUND:
         text = format_time(time, COMPOUND[letter])
-        pad, natural = " ", 0
+        pad = " "
+        natural = 0
     elif letter in FIXED:
         text = FIXED[letter](time)
-        pad, natural = " ", 0
+        pad = " "
+        natural = 0
     elif letter in NUMBERS:
         number, natural, pad = NUMBERS[letter](time)
         text = str(number)
@@ -121,11 +123,15 @@ def _formatted(time: datetime, match: re.Match[str]) -> str:
         text = text.upper()
     if flag == "#":
         raise Unknown("date %#")
-    size = int(width) if width else natural
+    size = natural
+    if width:
+        size = int(width)
     if flag == "-":
         return text
     if flag in ("_", "0"):
-        pad = " " if flag == "_" else "0"
+        pad = "0"
+        if flag == "_":
+            pad = " "
     return text.rjust(size, pad)
 
 
@@ -232,7 +238,8 @@ def date(call: Invocation, options: Arguments) -> int:
 
 def _choice(text: str, formats: dict[str, str], option: str) -> str:
     if text not in formats:
-        raise usage_error("date", f"invalid argument '{text}' for '{option}'")
+        message = f"invalid argument '{text}' for '{option}'"
+        raise usage_error("date", message)
     return formats[text]
 
 
@@ -243,9 +250,11 @@ def _time(call: Invocation, options: Arguments) -> datetime:
     if options.has("r"):
         name = options.get("r")
         try:
-            return call.files.stat(absolute(call, name)).modified
+            path = absolute(call, name)
+            return call.files.stat(path).modified
         except FileError as error:
-            raise Failure(f"{name}: {error.problem}") from error
+            message = f"{name}: {error.problem}"
+            raise Failure(message) from error
     call.reads_clock()
     if options.has("d"):
         return read_time(options.get("d"), call.now)

@@ -45,7 +45,9 @@ class _Download:
 
     def _fetch(self, url: str) -> None:
         body = self._body()
-        method = "POST" if body is not None else "GET"
+        method = "GET"
+        if body is not None:
+            method = "POST"
         for _ in range(MOST_REDIRECTS):
             target = self._target(url)
             answer = self._exchange(target, method, body or b"")
@@ -54,7 +56,8 @@ class _Download:
                 url = urljoin(target.url, location)
                 continue
             if answer.status >= 300 or answer.status < 200:
-                self._fail(f"server returned error: HTTP/1.1 {answer.status} {answer.reason}")
+                message = f"server returned error: HTTP/1.1 {answer.status} {answer.reason}"
+                self._fail(message)
             self._save(target, answer)
             return
         self._fail("too many redirections")
@@ -72,9 +75,11 @@ class _Download:
             return None
         name = self.options.get("post-file")
         try:
-            return self.call.files.read(absolute(self.call, name))
+            path = absolute(self.call, name)
+            return self.call.files.read(path)
         except FileError as error:
-            raise Failure(f"can't open '{name}': {error.problem}") from error
+            message = f"can't open '{name}': {error.problem}"
+            raise Failure(message) from error
 
     def _exchange(self, target: UrlTarget, method: str, body: bytes) -> HttpAnswer:
         address = self._address(target)
@@ -122,7 +127,8 @@ class _Download:
             self._fail("download timed out")
         self.elapsed += CONNECT_SECONDS if error.kind == "timeout" else error.seconds
         problem = PROBLEMS[error.kind]
-        self._fail(f"can't connect to remote host ({address}): {problem}")
+        message = f"can't connect to remote host ({address}): {problem}"
+        self._fail(message)
 
     def _fail(self, message: str) -> NoReturn:
         """End with a message, at once or after the time that it took."""
@@ -149,9 +155,11 @@ class _Download:
                 self._fail(f"can't open '{name}': File exists")
         self._say(f"saving to '{name}'")
         try:
-            self.call.files.write(absolute(self.call, name), answer.body, now=self.call.now)
+            path = absolute(self.call, name)
+            self.call.files.write(path, answer.body, now=self.call.now)
         except FileError as error:
-            self._fail(f"can't open '{name}': {error.problem}")
+            message = f"can't open '{name}': {error.problem}"
+            self._fail(message)
         self._say(_progress(posixpath.basename(name), len(answer.body)))
         self._say(f"'{name}' saved")
 

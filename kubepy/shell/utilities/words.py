@@ -32,7 +32,9 @@ def basename(call: Invocation, options: Arguments) -> int:
         if len(operands) > 2:
             raise _usage(call, f"extra operand '{operands[2]}'")
         names = operands[:1]
-        suffix = operands[1] if len(operands) > 1 else ""
+        suffix = ""
+        if len(operands) > 1:
+            suffix = operands[1]
     for name in names:
         last = _last_part(name)
         if suffix and last != suffix:
@@ -61,7 +63,9 @@ def dirname(call: Invocation, options: Arguments) -> int:
 def _parent(name: str) -> str:
     stripped = name.rstrip("/")
     if not stripped:
-        return "/" if name else "."
+        if name:
+            return "/"
+        return "."
     if "/" not in stripped:
         return "."
     return stripped.rsplit("/", 1)[0].rstrip("/") or "/"
@@ -112,7 +116,9 @@ def _decimal(call: Invocation, text: str) -> Decimal:
 
 
 def _progression(first: Decimal, step: Decimal, last: Decimal) -> list[Decimal]:
-    count = int((last - first) / step) + 1 if (last - first) / step >= 0 else 0
+    count = 0
+    if (last - first) / step >= 0:
+        count = int((last - first) / step) + 1
     if count > MOST_NUMBERS:
         raise Unknown("seq of more than ten million numbers")
     return [first + step * index for index in range(count)]
@@ -130,10 +136,12 @@ def _formatted(
                 else f"format '{pattern}' has too many % directives"
             )
         return [pattern % float(number) for number in numbers]
-    deciding = operands[:-1] if len(operands) > 1 else operands
-    digits = (
-        max((_fraction_digits(text) for text in deciding), default=0) if len(operands) > 1 else 0
-    )
+    deciding = operands
+    if len(operands) > 1:
+        deciding = operands[:-1]
+    digits = 0
+    if len(operands) > 1:
+        digits = max((_fraction_digits(text) for text in deciding), default=0)
     texts = [f"{number:.{digits}f}" for number in numbers]
     if options.has("w"):
         ends = [
@@ -177,7 +185,9 @@ class _Expression:
             self.take()
             other = self.both()
             if _is_null(value):
-                value = "0" if _is_null(other) else other
+                value = other
+                if _is_null(other):
+                    value = "0"
         return value
 
     def both(self) -> str:
@@ -241,7 +251,8 @@ class _Expression:
         if token == "match":
             return _match(self.single(), self.single())
         if token == "index":
-            text, characters = from_argument(self.single()), from_argument(self.single())
+            text = from_argument(self.single())
+            characters = from_argument(self.single())
             places = [place for place, character in enumerate(text, 1) if character in characters]
             return str(places[0] if places else 0)
         if token == "substr":
@@ -306,7 +317,8 @@ def _match(text: str, source: str) -> str:
 def _substring(text: str, start: str, length: str) -> str:
     if not INTEGER.fullmatch(start) or not INTEGER.fullmatch(length):
         return ""
-    first, count = int(start), int(length)
+    first = int(start)
+    count = int(length)
     if first < 1 or count < 1:
         return ""
     return text[first - 1 : first - 1 + count]
@@ -326,4 +338,6 @@ def expr(call: Invocation, options: Arguments) -> int:
     if expression.peek() is not None:
         raise Failure(f"syntax error: unexpected argument '{expression.peek()}'", 2)
     call.out(f"{value}\n")
-    return 1 if _is_null(value) else 0
+    if _is_null(value):
+        return 1
+    return 0

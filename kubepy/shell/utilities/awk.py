@@ -349,7 +349,9 @@ class AwkInterpreter:
         line = self.record
         if arguments:
             line = separator.join(texts)
-        self._write(node.text, self._target(target), line + self.text(self.variables["ORS"]))
+        name = self._target(target)
+        end = self.text(self.variables["ORS"])
+        self._write(node.text, name, line + end)
 
     def _printf(self, node: AwkNode) -> None:
         target, *arguments = node.parts
@@ -583,8 +585,11 @@ class AwkInterpreter:
             raise Unknown("awk: substr that starts before a text")
         end = len(text) + 1
         if len(parts) > 2:
-            end = min(end, start + _rounded(number_of(self.evaluate(parts[2]))))
-        return text[max(start, 1) - 1 : max(end, 1) - 1]
+            length = _rounded(number_of(self.evaluate(parts[2])))
+            end = min(end, start + length)
+        first = max(start, 1) - 1
+        stop = max(end, 1) - 1
+        return text[first:stop]
 
     def _index(self, parts: tuple[AwkNode, ...]) -> Value:
         text, wanted = self._texts(parts)
@@ -594,8 +599,11 @@ class AwkInterpreter:
         text = self.text(self.evaluate(parts[0]))
         separator: str | None = None
         if len(parts) > 2:
-            is_pattern = parts[2].kind == "pattern"
-            separator = f"({parts[2].text})" if is_pattern else self.text(self.evaluate(parts[2]))
+            node = parts[2]
+            if node.kind == "pattern":
+                separator = f"({node.text})"
+            else:
+                separator = self.text(self.evaluate(node))
         pieces = self.split(text, separator)
         self.arrays[parts[1].text] = {
             str(place): InputText(piece) for place, piece in enumerate(pieces, 1)
@@ -611,7 +619,10 @@ class AwkInterpreter:
     def _substitute(self, parts: tuple[AwkNode, ...], *, is_global: bool) -> Value:
         pattern = self.pattern_of(parts[0])
         replacement = self.text(self.evaluate(parts[1]))
-        place = parts[2] if len(parts) > 2 else AwkNode("field", parts=(AwkNode("number", "0"),))
+        zero = AwkNode("number", "0")
+        place = AwkNode("field", parts=(zero,))
+        if len(parts) > 2:
+            place = parts[2]
         text = self.text(self.evaluate(place))
         pieces: list[str] = []
         position = 0
@@ -783,12 +794,14 @@ def awk(call: Invocation, options: Arguments) -> int:
     operands = list(options.operands)
     source = _source(call, options, operands)
     interpreter = AwkInterpreter(call, AwkParser(source).parse())
-    environment = {
-        from_argument(name): InputText(from_argument(value)) for name, value in call.env.items()
-    }
-    interpreter.arrays["ENVIRON"] = dict(environment)
-    arguments = {str(place): InputText(text) for place, text in enumerate([call.name, *operands])}
-    interpreter.arrays["ARGV"] = dict(arguments)
+    environment: dict[str, Value] = {}
+    for name, value in call.env.items():
+        text = from_argument(value)
+        environment[from_argument(name)] = InputText(text)
+    interpreter.arrays["ENVIRON"] = environment
+    words = [call.name, *operands]
+    arguments: dict[str, Value] = {str(place): InputText(word) for place, word in enumerate(words)}
+    interpreter.arrays["ARGV"] = arguments
     interpreter.variables["ARGC"] = float(len(arguments))
     for key, value in options.given:
         if key == "F":

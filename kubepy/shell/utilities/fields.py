@@ -235,7 +235,8 @@ def tr(call: Invocation, options: Arguments) -> int:
     squeezed: set[str] = set()
     if options.has("d"):
         text = text.translate(dict.fromkeys(map(ord, first)))
-        squeezed = set(sets[1].characters) if len(sets) > 1 else set()
+        if len(sets) > 1:
+            squeezed = set(sets[1].characters)
     elif len(sets) > 1:
         text = text.translate(_translation(first, sets, options))
         squeezed = set(sets[1].extended(len(first)))
@@ -366,8 +367,11 @@ def fold(call: Invocation, options: Arguments) -> int:
             raise Unknown("fold of tabs")
         for line in kept_lines(data):
             body = line.removesuffix(b"\n")
-            pieces = [body[start : start + width] for start in range(0, len(body), width)]
-            call.out(b"\n".join(pieces) + line[len(body) :])
+            starts = range(0, len(body), width)
+            pieces = [body[start : start + width] for start in starts]
+            folded = b"\n".join(pieces)
+            end = line[len(body) :]
+            call.out(folded + end)
     return inputs.status
 
 
@@ -388,9 +392,10 @@ def nl(call: Invocation, options: Arguments) -> int:
     inputs = Inputs(call, options.operands)
     for _, data in inputs:
         for line in lines_of(data):
-            if style == "a" or (style == "t" and line):
-                call.out(f"{number:{width}d}{separator}".encode() + line + b"\n")
+            is_numbered = style == "a" or (style == "t" and line)
+            lead = " " * (width + len(separator))
+            if is_numbered:
+                lead = f"{number:{width}d}{separator}"
                 number += 1
-            else:
-                call.out(b" " * (width + len(separator)) + line + b"\n")
+            call.out(lead.encode() + line + b"\n")
     return inputs.status

@@ -104,7 +104,10 @@ def _stamp(text: str, now: datetime) -> datetime:
         raise Failure(f"invalid date format '{text}'")
     century, year, *rest, seconds = match.groups()
     if century and not year:
-        century, year = "20" if int(century) < 69 else "19", century
+        year = century
+        century = "19"
+        if int(year) < 69:
+            century = "20"
     full_year = now.year
     if century:
         full_year = int(century + year)
@@ -427,9 +430,7 @@ def _copy_directory(copying: _Copying, source: str, target: str) -> None:
         return
     source_path = absolute(call, source)
     target_path = absolute(call, target)
-    if (call.files.real_path(target_path) + "/").startswith(
-        call.files.real_path(source_path) + "/"
-    ):
+    if _is_within(call, source_path, target_path):
         message = f"cannot copy a directory, '{source}', into itself, '{target}'"
         copying.fail(message)
         return
@@ -440,7 +441,8 @@ def _copy_directory(copying: _Copying, source: str, target: str) -> None:
     try:
         if not call.files.exists(target_path):
             call.files.make_dir(target_path, now=call.now)
-            call.files.set_mode(target_path, call.files.stat(source_path).mode)
+            status = call.files.stat(source_path)
+            call.files.set_mode(target_path, status.mode)
     except FileError as error:
         message = f"cannot create directory '{target}': {error.problem}"
         copying.fail(message)
@@ -449,7 +451,9 @@ def _copy_directory(copying: _Copying, source: str, target: str) -> None:
         line = f"'{source}' -> '{target}'\n"
         call.out(line)
     for name in sorted(call.files.list(source_path)):
-        _copy(copying, posixpath.join(source, name), posixpath.join(target, name))
+        child_source = posixpath.join(source, name)
+        child_target = posixpath.join(target, name)
+        _copy(copying, child_source, child_target)
 
 
 @program(
@@ -503,7 +507,9 @@ def _move(copying: _Copying, source: str, target: str) -> None:
 
 
 def _is_within(call: Invocation, directory: str, path: str) -> bool:
-    return (call.files.real_path(path) + "/").startswith(call.files.real_path(directory) + "/")
+    real_path = call.files.real_path(path)
+    real_directory = call.files.real_path(directory)
+    return f"{real_path}/".startswith(f"{real_directory}/")
 
 
 def _move_problem(call: Invocation, source: str, target: str) -> str:
@@ -687,7 +693,10 @@ def mktemp(call: Invocation, options: Arguments) -> int:
     suffix = rest + options.get("suffix")
     if len(marks) < 3:
         raise Failure(f"too few X's in template '{template}'")
-    letters = "".join(LETTERS[int(call.random() * len(LETTERS))] for _ in marks)
+    letters = ""
+    for _ in marks:
+        place = int(call.random() * len(LETTERS))
+        letters += LETTERS[place]
     name = body + letters + suffix
     if is_default:
         name = posixpath.join(directory, name)

@@ -44,11 +44,18 @@ class ListedFile(NamedTuple):
 
 def permissions(kind: str, mode: int) -> str:
     """Return a mode as ``ls -l`` shows it."""
-    bits = "".join(
-        letter if mode & (1 << (8 - place)) else "-" for place, letter in enumerate("rwxrwxrwx")
-    )
+    bits = ""
+    for place, letter in enumerate("rwxrwxrwx"):
+        bit = 1 << (8 - place)
+        if mode & bit:
+            bits += letter
+        else:
+            bits += "-"
     if mode & 0o1000:
-        bits = bits[:-1] + ("t" if mode & 1 else "T")
+        sticky = "T"
+        if mode & 1:
+            sticky = "t"
+        bits = bits[:-1] + sticky
     return LETTERS[kind] + bits
 
 
@@ -127,9 +134,11 @@ class _Listing:
 
     def _entry(self, name: str) -> ListedFile | None:
         path = absolute(self.call, name)
-        follows = (not self.is_long and not self.options.has("d", "F")) or name.endswith("/")
+        shows_target = not self.is_long and not self.options.has("d", "F")
+        is_asked = self.options.has("L")
+        follows = shows_target or name.endswith("/") or is_asked
         try:
-            status = self._stat(path, follows=follows or self.options.has("L"))
+            status = self._stat(path, follows=follows)
         except FileError as error:
             message = f"cannot access '{name}': {error.problem}"
             complain(self.call, message)
@@ -168,21 +177,25 @@ class _Listing:
 
     def _print_directory(self, entry: ListedFile, *, has_title: bool, is_first: bool) -> bool:
         if has_title:
-            line = f"{'' if is_first else chr(10)}{entry.name}:\n"
-            self.call.out(line)
+            if not is_first:
+                self.call.out("\n")
+            self.call.out(f"{entry.name}:\n")
         entries = self._children(entry)
         if self.is_long:
-            blocks = sum(_blocks(child.status) for child in entries) // 2
-            total = human_size(blocks * 1024) if self.options.has("h") else str(blocks)
+            half_kilobytes = sum(_blocks(child.status) for child in entries)
+            blocks = half_kilobytes // 2
+            total = str(blocks)
+            if self.options.has("h"):
+                total = human_size(blocks * 1024)
             self.call.out(f"total {total}\n")
         self._print(entries)
         if self.options.has("R"):
             for child in entries:
-                if child.status.kind == FOLDER and child.name not in (".", ".."):
+                is_below = child.name not in (".", "..")
+                if is_below and child.status.kind == FOLDER:
                     name = posixpath.join(entry.name, child.name)
-                    self._print_directory(
-                        ListedFile(name, child.path, child.status), has_title=True, is_first=False
-                    )
+                    directory = ListedFile(name, child.path, child.status)
+                    self._print_directory(directory, has_title=True, is_first=False)
         return False
 
     def _children(self, entry: ListedFile) -> list[ListedFile]:
@@ -197,10 +210,12 @@ class _Listing:
             names = [name for name in names if not name.startswith(".")]
         if self.options.last_of("a", "A") == "a":
             names += [".", ".."]
+        follows = self.options.has("L")
         entries = []
         for name in names:
-            path = posixpath.normpath(posixpath.join(entry.path, name))
-            status = self._stat(path, follows=self.options.has("L"))
+            joined = posixpath.join(entry.path, name)
+            path = posixpath.normpath(joined)
+            status = self._stat(path, follows=follows)
             entries.append(ListedFile(name, path, status))
         return self._sorted(entries)
 
@@ -236,8 +251,12 @@ class _Listing:
             for column, cell in enumerate(row[:-2]):
                 width = widths[column]
                 is_number = column in (LINKS_COLUMN, size_column)
-                cells.append(cell.rjust(width) if is_number else cell.ljust(width))
-            line = " ".join([*cells, *row[-2:]])
+                if is_number:
+                    cells.append(cell.rjust(width))
+                else:
+                    cells.append(cell.ljust(width))
+            cells += row[-2:]
+            line = " ".join(cells)
             self.call.out(f"{line}\n")
 
     def _row(self, entry: ListedFile) -> list[str]:

@@ -203,9 +203,14 @@ class _Search:
 
     def run(self) -> int:
         is_recursive = self.options.has("r", "R")
-        names = self.operands or (["."] if is_recursive else ["-"])
+        usual_name = "-"
+        if is_recursive:
+            usual_name = "."
+        names = self.operands or [usual_name]
         shows_names = self.options.last_of("H", "h")
-        has_names = shows_names == "H" or (shows_names != "h" and (is_recursive or len(names) > 1))
+        has_names = is_recursive or len(names) > 1
+        if shows_names:
+            has_names = shows_names == "H"
         has_context = self.options.has("A", "B", "C")
         self.has_printed_group = False
         for name in names:
@@ -269,12 +274,17 @@ class _Search:
             lines.pop()
         numbers = self._selected(lines)
         is_found = bool(numbers)
-        self.is_matched |= is_found if not self.options.has("L") else not is_found
+        if self.options.has("L"):
+            self.is_matched |= not is_found
+        else:
+            self.is_matched |= is_found
         if self.options.has("q"):
             return
         if self.options.has("l", "L"):
-            if is_found == (self.options.last_of("l", "L") == "l"):
-                self.call.out(shown + (self.name_end or "\n"))
+            wants_found = self.options.last_of("l", "L") == "l"
+            if is_found == wants_found:
+                end = self.name_end or "\n"
+                self.call.out(shown + end)
             return
         if self.options.has("c"):
             prefix = ""
@@ -286,7 +296,10 @@ class _Search:
         if is_found and "\0" in text and not self.options.has("a", "z"):
             self.call.out(f"grep: {shown}: binary file matches\n")
             return
-        self._print(lines, numbers, shown if has_names else "", has_context=has_context)
+        title = ""
+        if has_names:
+            title = shown
+        self._print(lines, numbers, title, has_context=has_context)
 
     def _selected(self, lines: list[str]) -> list[int]:
         limit = self.options.get("m")
@@ -306,7 +319,8 @@ class _Search:
         for number in numbers:
             start = max(number - self.before, last_printed + 1)
             is_apart = last_printed < 0 or start > last_printed + 1
-            if has_context and is_apart and (self.has_printed_group or last_printed >= 0):
+            has_group_before = self.has_printed_group or last_printed >= 0
+            if has_context and is_apart and has_group_before:
                 self.call.out("--\n")
             self.has_printed_group = True
             for context in range(start, number):
@@ -362,7 +376,8 @@ class _Search:
         if not self.options.has("o"):
             if offsets:
                 prefix += f"{offsets[number]}{mark}"
-            self.call.out(prefix.encode() + to_bytes(line + self.terminator))
+            content = to_bytes(line + self.terminator)
+            self.call.out(prefix.encode() + content)
             return
         if mark == "-" or self.selection.is_inverted:
             return
@@ -371,9 +386,9 @@ class _Search:
                 place = ""
                 if offsets:
                     place = f"{offsets[number] + match.start}{mark}"
-                self.call.out(
-                    (prefix + place).encode() + to_bytes(match.group(0) + self.terminator)
-                )
+                lead = prefix + place
+                content = to_bytes(match.group(0) + self.terminator)
+                self.call.out(lead.encode() + content)
 
 
 @program(*OPTIONS, style=ArgumentStyle(usage_status=2, old_count="-C"))

@@ -188,7 +188,10 @@ def free(call: Invocation, options: Arguments) -> int:
     cells = [_memory(number, unit) for number in numbers]
     swap = [_memory(0, unit)] * 3
     for title, row in (("", titles), ("Mem:", cells), ("Swap:", swap)):
-        call.out(f"{title:<8}" + "".join(f"{cell:>12}" for cell in row) + "\n")
+        line = f"{title:<8}"
+        for cell in row:
+            line += f"{cell:>12}"
+        call.out(f"{line}\n")
     return 0
 
 
@@ -322,14 +325,18 @@ def ps(call: Invocation, options: Arguments) -> int:
     elif style in ("aux", "auxw", "auxww", "auxf"):
         call.out("USER         PID %CPU %MEM    VSZ   RSS TTY      STAT START   TIME COMMAND\n")
         for pid, _, user, command in call.processes:
+            owner = _user(user)
+            start = _start(call)
             numbers = f"{pid:7d}  0.0  0.0   4000  1000"
-            line = f"{_user(user):<8s} {numbers} ?        S    {_start(call)}   0:00 {command}\n"
+            line = f"{owner:<8s} {numbers} ?        S    {start}   0:00 {command}\n"
             call.out(line)
     elif style in ("ef", "eaf", "Af"):
         call.out("UID          PID    PPID  C STIME TTY          TIME CMD\n")
         for pid, parent, user, command in call.processes:
+            owner = _user(user)
+            start = _start(call)
             numbers = f"{pid:7d} {parent:7d}  0"
-            line = f"{_user(user):<8s} {numbers} {_start(call)} ?        00:00:00 {command}\n"
+            line = f"{owner:<8s} {numbers} {start} ?        00:00:00 {command}\n"
             call.out(line)
     else:
         raise Unknown(f"ps {' '.join(options.operands)}")

@@ -255,7 +255,8 @@ class _Unpacking:
     def _stripped(self, name: str) -> str:
         """Return the name below the folder: nothing leads out of it."""
         parts = [part for part in name.split("/") if part not in ("", ".", "..")]
-        return "/".join(parts[int(self.options.get("strip-components", "0")) :])
+        stripped = int(self.options.get("strip-components", "0"))
+        return "/".join(parts[stripped:])
 
     def _extract(self, archive: tarfile.TarFile, member: tarfile.TarInfo, name: str) -> None:
         files = self.call.files
@@ -273,7 +274,8 @@ class _Unpacking:
             self.call.out(content)
             return
         files.make_dir(posixpath.dirname(path), parents=True, now=now)
-        if files.is_link(path) or (files.exists(path) and not files.is_dir(path)):
+        is_file = files.exists(path) and not files.is_dir(path)
+        if files.is_link(path) or is_file:
             files.remove(path, now=now)
         if member.issym():
             files.symlink(member.linkname, path, now=now)
@@ -287,7 +289,9 @@ class _Unpacking:
             mode=member.mode & 0o777,
         )
         if not self.options.has("m"):
-            files.set_time(path, datetime.fromtimestamp(int(member.mtime), UTC))
+            seconds = int(member.mtime)
+            modified = datetime.fromtimestamp(seconds, UTC)
+            files.set_time(path, modified)
 
 
 def _write(call: Invocation, name: str, content: bytes) -> None:

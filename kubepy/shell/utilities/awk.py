@@ -345,7 +345,9 @@ class AwkInterpreter:
     def _print(self, node: AwkNode) -> None:
         target, *arguments = node.parts
         separator = self.text(self.variables["OFS"])
-        texts = [self._output_text(self.evaluate(argument)) for argument in arguments]
+        texts = []
+        for argument in arguments:
+            texts.append(self._output_text(self.evaluate(argument)))
         line = self.record
         if arguments:
             line = separator.join(texts)

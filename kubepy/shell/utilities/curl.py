@@ -146,7 +146,10 @@ class _Curl:
     def _outputs(self, urls: list[str]) -> list[str]:
         """Match the outputs to URLs, in the order in which they were given."""
         names: list[str] = []
-        given = [(key, value) for key, value in self.options.given if key in ("o", "O")]
+        given = []
+        for key, value in self.options.given:
+            if key in ("o", "O"):
+                given.append((key, value))
         for place, url in enumerate(urls):
             if place >= len(given):
                 names.append("")
@@ -512,7 +515,10 @@ class _Curl:
 
 def header_of(answer: HttpAnswer, name: str) -> str:
     """Return the first header of a name in lower case, or an empty string."""
-    values = [value for key, value in answer.headers if key.lower() == name]
+    values = []
+    for key, value in answer.headers:
+        if key.lower() == name:
+            values.append(value)
     if values:
         return values[0]
     return ""

@@ -106,7 +106,10 @@ def od(call: Invocation, options: Arguments) -> int:
         limit = _byte_count(options.get("N"))
         data = data[:limit]
     formats = _od_formats(options)
-    widths = [_cell_width(kind, size) * (ROW // size) for kind, size, _ in formats]
+    widths: list[int] = []
+    for kind, size, _ in formats:
+        cells_in_row = ROW // size
+        widths.append(_cell_width(kind, size) * cells_in_row)
     address = _address(options)
     for offset, row in _rows(data, shows_all=options.has("v")):
         if row is None:
@@ -149,7 +152,9 @@ def _od_type(text: str) -> tuple[str, int, bool]:
     size = text[1:].removesuffix("z")
     if kind in ("a", "c") and not size:
         return kind, 1, has_text
-    width = SIZES.get(size) or (int(size) if size in ("1", "2", "4", "8") else 0)
+    width = SIZES.get(size, 0)
+    if size in ("1", "2", "4", "8"):
+        width = int(size)
     if kind not in ("d", "o", "u", "x") or not width:
         raise Unknown(f"od -t {text}")
     return kind, width, has_text
@@ -275,10 +280,9 @@ def _canonical(row: bytes) -> str:
 
 def _words(row: bytes) -> str:
     padded = row + b"\0" * (len(row) % 2)
-    cells = [
-        f" {int.from_bytes(padded[place : place + 2], 'little'):04x}"
-        for place in range(0, len(padded), 2)
-    ]
+    cells = []
+    for place in range(0, len(padded), 2):
+        cells.append(f" {int.from_bytes(padded[place : place + 2], 'little'):04x}")
     return "".join(cells).ljust(ROW // 2 * 5)
 
 
@@ -310,7 +314,9 @@ def xxd(call: Invocation, options: Arguments) -> int:
 
 
 def _pairs(row: bytes, columns: int) -> str:
-    pairs = [row[place : place + 2].hex() for place in range(0, len(row), 2)]
+    pairs = []
+    for place in range(0, len(row), 2):
+        pairs.append(row[place : place + 2].hex())
     width = columns * 2 + (columns + 1) // 2 - 1
     return " ".join(pairs).ljust(width)
 
@@ -398,7 +404,10 @@ def _report_end(call: Invocation, options: Arguments, name: str, data: bytes) ->
     lines = data.count(b"\n")
     place = f"after byte {len(data)}"
     if not options.has("l"):
-        place += f", line {lines}" if data.endswith(b"\n") else f", in line {lines + 1}"
+        if data.endswith(b"\n"):
+            place += f", line {lines}"
+        else:
+            place += f", in line {lines + 1}"
     message = f"EOF on {name} {place}"
     complain(call, message)
 
@@ -486,13 +495,19 @@ def _changes(left: list[bytes], right: list[bytes]) -> Iterator[DiffChange]:
     right_end = len(right) - end
     left_common = _places(left, start, left_end, right[start:right_end])
     right_common = _places(right, start, right_end, left[start:left_end])
-    if [left[place] for place in left_common] != [right[place] for place in right_common]:
+    left_lines = [left[place] for place in left_common]
+    right_lines = [right[place] for place in right_common]
+    if left_lines != right_lines:
         raise Unknown("diff of lines in another order")
     left_place = right_place = start
-    ends = zip([*left_common, left_end], [*right_common, right_end], strict=True)
+    left_stops = [*left_common, left_end]
+    right_stops = [*right_common, right_end]
+    ends = zip(left_stops, right_stops, strict=True)
     for left_stop, right_stop in ends:
         change = DiffChange(left_place, left_stop, right_place, right_stop)
-        if left_place < left_stop or right_place < right_stop:
+        has_removed = left_place < left_stop
+        has_added = right_place < right_stop
+        if has_removed or has_added:
             yield change
         left_place = left_stop + 1
         right_place = right_stop + 1

@@ -125,11 +125,10 @@ def _cut_fields(
         return line + b"\n"
     is_complement = options.has("complement")
     separator = options.get("output-delimiter").encode() or delimiter
-    fields = [
-        field
-        for position, field in enumerate(line.split(delimiter), 1)
-        if _is_chosen(position, ranges, is_complement=is_complement)
-    ]
+    fields = []
+    for position, field in enumerate(line.split(delimiter), 1):
+        if _is_chosen(position, ranges, is_complement=is_complement):
+            fields.append(field)
     return separator.join(fields) + b"\n"
 
 
@@ -230,7 +229,10 @@ def tr(call: Invocation, options: Arguments) -> int:
     first = sets[0].characters
     if options.has("c"):
         named = set(first)
-        first = [chr(code) for code in range(256) if chr(code) not in named]
+        first = []
+        for code in range(256):
+            if chr(code) not in named:
+                first.append(chr(code))
     text = call.stdin.decode("latin-1")
     squeezed: set[str] = set()
     if options.has("d"):
@@ -368,7 +370,9 @@ def fold(call: Invocation, options: Arguments) -> int:
         for line in kept_lines(data):
             body = line.removesuffix(b"\n")
             starts = range(0, len(body), width)
-            pieces = [body[start : start + width] for start in starts]
+            pieces = []
+            for start in starts:
+                pieces.append(body[start : start + width])
             folded = b"\n".join(pieces)
             end = line[len(body) :]
             call.out(folded + end)

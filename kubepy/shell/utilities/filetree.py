@@ -347,11 +347,10 @@ def _copy(copying: _Copying, source: str, target: str) -> None:
         _copy_directory(copying, source, target)
         return
     if files.is_dir(target_path):
-        copying.fail(
-            f"cannot overwrite directory '{target}' with non-directory '{source}'"
-            if not target.endswith("/")
-            else f"cannot create regular file '{target}': Not a directory"
-        )
+        message = f"cannot overwrite directory '{target}' with non-directory '{source}'"
+        if target.endswith("/"):
+            message = f"cannot create regular file '{target}': Not a directory"
+        copying.fail(message)
         return
     if options.has("n") and files.exists(target_path):
         return
@@ -373,9 +372,11 @@ def _stat_problem(call: Invocation, path: str) -> str:
 
 
 def _is_same(call: Invocation, source: str, target: str) -> bool:
-    return call.files.exists(target) and call.files.real_path(source) == call.files.real_path(
-        target
-    )
+    if not call.files.exists(target):
+        return False
+    real_source = call.files.real_path(source)
+    real_target = call.files.real_path(target)
+    return bool(real_source == real_target)
 
 
 def _is_newer(call: Invocation, path: str, other: str) -> bool:
@@ -419,7 +420,8 @@ def _copy_link(copying: _Copying, source: str, target: str) -> None:
     call = copying.call
     if call.files.exists(target) or call.files.is_link(target):
         call.files.remove(target, now=call.now)
-    call.files.symlink(call.files.stat(source, follow=False).target, target, now=call.now)
+    status = call.files.stat(source, follow=False)
+    call.files.symlink(status.target, target, now=call.now)
 
 
 def _copy_directory(copying: _Copying, source: str, target: str) -> None:
@@ -483,7 +485,9 @@ def _move(copying: _Copying, source: str, target: str) -> None:
         copying.fail(message)
         return
     if files.exists(target_path):
-        if options.has("n") or (options.has("u") and _is_newer(call, target_path, source_path)):
+        if options.has("n"):
+            return
+        if options.has("u") and _is_newer(call, target_path, source_path):
             return
         problem = _move_problem(call, source, target)
         if problem:
@@ -791,11 +795,10 @@ def readlink(call: Invocation, options: Arguments) -> int:
     for name in options.operands:
         path = absolute(call, name)
         try:
-            text = (
-                _canonical(call, path, options)
-                if options.has("f", "e", "m")
-                else _target(call, path)
-            )
+            if options.has("f", "e", "m"):
+                text = _canonical(call, path, options)
+            else:
+                text = _target(call, path)
         except FileError as error:
             status = 1
             if options.has("v"):

@@ -703,9 +703,10 @@ class _Find:
         def value(match: re.Match[str]) -> str:
             if match[1] in ("\\n", "\\t", "\\0"):
                 return {"\\n": "\n", "\\t": "\t", "\\0": "\0"}[match[1]]
-            if match[1][1:] not in values:
+            letter = match[1][1:]
+            if letter not in values:
                 raise Unknown(f"find -printf {match[1]}")
-            return values[match[1][1:]]
+            return values[letter]
 
         return re.sub(r"(%.|\\.)", value, pattern)
 
@@ -713,7 +714,8 @@ class _Find:
         argument = ""
         if arguments:
             argument = arguments[0]
-        base = posixpath.basename(entry.name.rstrip("/")) or entry.name
+        shown = entry.name.rstrip("/")
+        base = posixpath.basename(shown) or entry.name
         if kind in ("name", "iname"):
             return _is_glob_match(base, argument, ignores_case=kind == "iname")
         if kind in ("path", "ipath", "wholename"):

@@ -78,10 +78,14 @@ def nslookup(call: Invocation, options: Arguments) -> int:
     if not names or len(names) > 2:
         raise Unknown("nslookup with these operands")
     name = names[0]
-    kind = (options.get("type") or options.get("query") or "a").lower()
-    if kind not in ("a", "aaaa") or _is_address(name):
+    asked_kind = options.get("type") or options.get("query")
+    kind = (asked_kind or "a").lower()
+    is_known_kind = kind in ("a", "aaaa")
+    if not is_known_kind or _is_address(name):
         raise Unknown(f"nslookup of {kind} {name}")
-    server = names[1] if len(names) > 1 else _resolver(call)[0]
+    server, _ = _resolver(call)
+    if len(names) > 1:
+        server = names[1]
     failure = f"nslookup: can't resolve '{name}'\n"
     addresses = _addresses(call, name, message=failure)
     server_name = ""
@@ -142,9 +146,13 @@ def dig(call: Invocation, options: Arguments) -> int:
             raise Unknown(f"dig {argument}")
         elif not argument.startswith("@") and argument.upper() not in ("A", "IN"):
             names.append(argument)
-    if not is_short or len(names) != 1 or names[0].upper() in ("AAAA", "SRV", "ANY", "PTR", "TXT"):
+    if not is_short or len(names) != 1:
         raise Unknown("dig with these operands")
-    name = names[0] if searches or names[0].endswith(".") else f"{names[0]}."
+    name = names[0]
+    if name.upper() in ("AAAA", "SRV", "ANY", "PTR", "TXT"):
+        raise Unknown("dig with these operands")
+    if not searches and not name.endswith("."):
+        name = f"{name}."
     for address in _addresses(call, name, status=9, message=NO_SERVER):
         call.out(f"{address}\n")
     return 0
@@ -154,7 +162,8 @@ def dig(call: Invocation, options: Arguments) -> int:
 def host(call: Invocation, options: Arguments) -> int:
     """Ask for the addresses of a name."""
     call.reads_network()
-    if len(options.operands) != 1 or options.get("t", "A").upper() != "A":
+    kind = options.get("t", "A").upper()
+    if len(options.operands) != 1 or kind != "A":
         raise Unknown("host with these operands")
     name = options.operands[0]
     if _is_address(name):
@@ -275,11 +284,14 @@ def _talk(call: Invocation, name: str, port: int) -> None:
         return
     head, _, body = call.stdin.replace(b"\r\n", b"\n").partition(b"\n\n")
     headers: list[tuple[str, str]] = []
-    for line in head.decode("latin-1").split("\n")[1:]:
+    head_lines = head.decode("latin-1").split("\n")
+    for line in head_lines[1:]:
         key, _, value = line.partition(":")
         headers.append((key.strip(), value.strip()))
-    url = f"http://{name}:{port}{match[2].decode('latin-1')}"
-    request = HttpRequest(match[1].decode(), url, tuple(headers), body)
+    method = match[1].decode()
+    target = match[2].decode("latin-1")
+    url = f"http://{name}:{port}{target}"
+    request = HttpRequest(method, url, tuple(headers), body)
     try:
         answer = call.surroundings.http(request, call.now)
     except NetworkError:

@@ -374,10 +374,11 @@ class SedParser:
     def _translation(self) -> dict[int, str]:
         delimiter = self._take()
         unterminated = "unterminated `y' command"
-        sides = [
-            self._delimited(delimiter, unterminated, is_pattern=False) if delimiter else ""
-            for _ in range(2)
-        ]
+        sides = []
+        for _ in range(2):
+            sides.append(
+                self._delimited(delimiter, unterminated, is_pattern=False) if delimiter else ""
+            )
         old, new = (side.replace("\\n", "\n").replace("\\\\", "\\") for side in sides)
         if len(old) != len(new):
             raise self._error("strings for `y' command are different lengths")

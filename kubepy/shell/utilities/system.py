@@ -261,7 +261,10 @@ def _disk_row(place: str, tree: Tree, unit: str) -> list[str]:
 
 
 def _mount_of(path: str, places: list[str]) -> str:
-    within = [place for place in places if f"{path}/".startswith(place.rstrip("/") + "/")]
+    within = []
+    for place in places:
+        if f"{path}/".startswith(place.rstrip("/") + "/"):
+            within.append(place)
     return max(within, key=len)
 
 
@@ -277,7 +280,9 @@ def _disk(kibibytes: int, unit: str) -> str:
 
 def _print_table(call: Invocation, rows: list[list[str]]) -> None:
     columns = list(zip(*rows, strict=True))
-    widths = [max(len(cell) for cell in column) for column in columns]
+    widths = []
+    for column in columns:
+        widths.append(max(len(cell) for cell in column))
     name_width = max(widths[0], 14)
     for row in rows:
         device, *numbers, place = row

@@ -433,10 +433,12 @@ class _Curl:
             return
         host = target.host
         address = self._first_address(host)
-        self.err.append(f"* Connected to {host} ({address}) port {target.port} (#0)\n")
+        note = f"* Connected to {host} ({address}) port {target.port} (#0)\n"
+        self.err.append(note)
         user = self.options.get("u") or target.user
         if user:
-            self.err.append(f"* Server auth using Basic with user '{user.partition(':')[0]}'\n")
+            user_name, _, _ = user.partition(":")
+            self.err.append(f"* Server auth using Basic with user '{user_name}'\n")
         self.err.append(f"> {method} {target.path} HTTP/1.1\r\n")
         self.err += [f"> {name}: {value}\r\n" for name, value in headers]
         self.err.append("> \r\n")
@@ -456,7 +458,8 @@ class _Curl:
         self.err += [f"< {name}: {value}\r\n" for name, value in answer.headers]
         self.err.append("< \r\n")
         if answer.body and method != "HEAD":
-            self.err.append(f"{{ [{len(answer.body)} bytes data]\n")
+            length = len(answer.body)
+            self.err.append(f"{{ [{length} bytes data]\n")
         self.err.append(f"* Connection #0 to host {target.host} left intact\n")
 
     def _print_answer(self, transfer: Transfer, answer: HttpAnswer, method: str) -> None:

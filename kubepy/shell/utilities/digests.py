@@ -52,15 +52,19 @@ def _decode(call: Invocation, data: bytes, options: Arguments) -> int:
     text = data.replace(b"\n", b"")
     good = ALPHABET.match(text)
     assert good is not None
-    is_whole = good.end() == len(text) and len(text) % 4 == 0
-    usable = text[: good.end() // 4 * 4]
+    end = good.end()
+    is_whole = end == len(text) and end % 4 == 0
+    usable_length = end // 4 * 4
+    usable = text[:usable_length]
     try:
         call.out(encoding.b64decode(usable))
     except binascii.Error:
         is_whole = False
-    rest = text[len(usable) : good.end()].rstrip(b"=")
+    rest = text[usable_length:end].rstrip(b"=")
     if not is_whole and len(rest) > 1:
-        call.out(encoding.b64decode(rest + b"A" * (4 - len(rest)))[: len(rest) - 1])
+        padded = rest.ljust(4, b"A")
+        decoded = encoding.b64decode(padded)
+        call.out(decoded[: len(rest) - 1])
     if is_whole:
         return 0
     raise Failure("invalid input")

@@ -109,7 +109,8 @@ def _cut_bytes(line: bytes, ranges: list[tuple[int, int]], options: Arguments) -
         if not _is_chosen(position, ranges, is_complement=is_complement):
             continue
         starts_range = any(position == start for start, _ in ranges)
-        if pieces and separator and (position != last + 1 or starts_range):
+        is_apart = position != last + 1 or starts_range
+        if pieces and separator and is_apart:
             pieces.append(separator)
         pieces.append(line[position - 1 : position])
         last = position

@@ -156,7 +156,8 @@ def _make_directory(call: Invocation, name: str, options: Arguments, *, is_last:
         raise FileError(NOT_DIRECTORY)
     call.files.make_dir(path, now=call.now)
     if options.has("m") and is_last:
-        call.files.set_mode(path, parse_mode(options.get("m"), 0o755, is_dir=True))
+        mode = parse_mode(options.get("m"), 0o755, is_dir=True)
+        call.files.set_mode(path, mode)
     if options.has("v"):
         line = f"{call.name}: created directory '{name}'\n"
         call.out(line)
@@ -223,7 +224,8 @@ def _remove(call: Invocation, name: str, options: Arguments) -> None:
             "it is dangerous to operate recursively on '/'\n"
             "rm: use --no-preserve-root to override this failsafe"
         )
-    if not call.files.is_dir(path) or call.files.is_link(path.rstrip("/") or "/"):
+    link_path = path.rstrip("/") or "/"
+    if not call.files.is_dir(path) or call.files.is_link(link_path):
         call.files.remove(path, now=call.now)
         _say_removed(call, name, options, kind="")
         return
@@ -231,7 +233,8 @@ def _remove(call: Invocation, name: str, options: Arguments) -> None:
         raise FileError("Is a directory")
     if options.has("r"):
         for child in sorted(call.files.list(path)):
-            _remove_child(call, posixpath.join(name, child), options)
+            child_name = posixpath.join(name, child)
+            _remove_child(call, child_name, options)
     call.files.remove_dir(path, now=call.now)
     _say_removed(call, name, options, kind="directory ")
 

@@ -753,10 +753,13 @@ class _Find:
         if kind == "mtime":
             return _compares(int(age // 86400), argument)
         if argument.startswith("+"):
-            return age > int(argument[1:]) * 60
+            seconds = int(argument[1:]) * 60
+            return age > seconds
         if argument.startswith("-"):
-            return age < int(argument[1:]) * 60
-        return -(-age // 60) == int(argument)
+            seconds = int(argument[1:]) * 60
+            return age < seconds
+        minutes = -(-age // 60)
+        return minutes == int(argument)
 
 
 def _is_glob_match(text: str, glob: str, *, ignores_case: bool) -> bool:

@@ -282,7 +282,8 @@ def _talk(call: Invocation, name: str, port: int) -> None:
     match = REQUEST_LINE.match(call.stdin)
     if match is None:
         return
-    head, _, body = call.stdin.replace(b"\r\n", b"\n").partition(b"\n\n")
+    content = call.stdin.replace(b"\r\n", b"\n")
+    head, _, body = content.partition(b"\n\n")
     headers: list[tuple[str, str]] = []
     head_lines = head.decode("latin-1").split("\n")
     for line in head_lines[1:]:
@@ -297,7 +298,9 @@ def _talk(call: Invocation, name: str, port: int) -> None:
     except NetworkError:
         complain(call, "read error: Connection reset by peer")
         return
-    call.out(f"HTTP/1.1 {answer.status} {answer.reason}\r\n")
+    status_line = f"HTTP/1.1 {answer.status} {answer.reason}\r\n"
+    call.out(status_line)
     for key, value in answer.headers:
-        call.out(f"{key}: {value}\r\n")
+        header_line = f"{key}: {value}\r\n"
+        call.out(header_line)
     call.out(b"\r\n" + answer.body)

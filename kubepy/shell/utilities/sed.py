@@ -256,7 +256,7 @@ class _Editor:
         width = (command.number or 70) - 1
         if command.number == 1:
             width = len(shown)
-        while len(shown) > width + (1 if len(shown) == width + 1 else 0):
+        while len(shown) > width + 1:
             cut = _line_cut(shown, width)
             self._print(shown[:cut] + "\\")
             shown = shown[cut:]

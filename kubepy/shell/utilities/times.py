@@ -92,11 +92,14 @@ def _moved(time: datetime, text: str, now: datetime) -> tuple[datetime, str]:
         raise Unknown(f"date -d {text}")
     sign, count, unit, ago = match.groups()
     number = COUNTS[count] if count in COUNTS else int(count)
-    if (sign == "-") != bool(ago):
+    is_negative = sign == "-"
+    is_ago = bool(ago)
+    if is_negative != is_ago:
         number = -number
     seconds = number * LENGTHS[unit]
+    moment = time + timedelta(seconds=seconds)
     rest = text[match.end() :]
-    return time + timedelta(seconds=seconds), rest.strip()
+    return moment, rest.strip()
 
 
 def format_time(time: datetime, pattern: str) -> str:

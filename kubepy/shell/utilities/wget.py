@@ -149,9 +149,11 @@ class _Download:
             return
         if not name:
             folder = self.options.get("P")
-            last = posixpath.basename(target.path.partition("?")[0]) or "index.html"
+            url_path, _, _ = target.path.partition("?")
+            last = posixpath.basename(url_path) or "index.html"
             name = posixpath.join(folder, last)
-            if self.call.files.exists(absolute(self.call, name)):
+            path = absolute(self.call, name)
+            if self.call.files.exists(path):
                 self._fail(f"can't open '{name}': File exists")
         self._say(f"saving to '{name}'")
         try:
@@ -160,7 +162,8 @@ class _Download:
         except FileError as error:
             message = f"can't open '{name}': {error.problem}"
             self._fail(message)
-        self._say(_progress(posixpath.basename(name), len(answer.body)))
+        shown = posixpath.basename(name)
+        self._say(_progress(shown, len(answer.body)))
         self._say(f"'{name}' saved")
 
 

@@ -93,12 +93,17 @@ def seq(call: Invocation, options: Arguments) -> int:
     if len(operands) > 3:
         raise _usage(call, f"extra operand '{operands[3]}'")
     numbers = [_decimal(call, text) for text in operands]
-    first = numbers[0] if len(numbers) > 1 else Decimal(1)
-    step = numbers[1] if len(numbers) > 2 else Decimal(1)
+    first = Decimal(1)
+    if len(numbers) > 1:
+        first = numbers[0]
+    step = Decimal(1)
+    if len(numbers) > 2:
+        step = numbers[1]
     if step == 0:
         raise _usage(call, f"invalid Zero increment value: '{operands[1]}'")
     last = numbers[-1]
-    texts = _formatted(call, _progression(first, step, last), operands, options)
+    progression = _progression(first, step, last)
+    texts = _formatted(call, progression, operands, options)
     separator = options.get("s", "\n")
     if texts:
         call.out(separator.join(texts) + "\n")

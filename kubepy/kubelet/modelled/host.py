@@ -371,13 +371,13 @@ class PodHost:
         port = url.port or (443 if url.scheme == "https" else 80)
         if host == self._address:
             pod = self._reported(record, now)
-            return self._agent.network.http_to_pod(pod, port, request)
+            return self._agent.network.http_to_pod(pod, port, request, now)
         return self._agent.network.from_node(self._node).http(request, now)
 
     def connect(self, record: PodRecord, host: str, port: int, now: datetime) -> None:
         """Open a connection of the kubelet. Raises NetworkError."""
         if host == self._address:
-            self._agent.network.connect_to_pod(self._reported(record, now), port)
+            self._agent.network.connect_to_pod(self._reported(record, now), port, now)
         else:
             self._agent.network.from_node(self._node).connect(host, port, now)
 

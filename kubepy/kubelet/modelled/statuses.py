@@ -37,7 +37,7 @@ def reported_status(
     old = pod.get("status") or {}
     spec = pod["spec"]
     status: PodStatus = {**old}
-    for name in ("reason", "message"):
+    for name in ("reason", "message", "podIP", "podIPs"):
         status.pop(name, None)  # type: ignore[misc]
     containers = [_status(pod, record, container) for container in spec["containers"]]
     init_containers = [

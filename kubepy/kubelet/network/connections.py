@@ -90,19 +90,23 @@ class Network:
         """Return the network as somebody outside of the cluster sees it."""
         return Connections(self, Caller(address))
 
-    def http_to_pod(self, pod: Pod, port: int, request: HttpRequest) -> HttpAnswer:
+    def http_to_pod(
+        self, pod: Pod, port: int, request: HttpRequest, now: datetime | None = None
+    ) -> HttpAnswer:
         """Ask a pod itself, as its kubelet does for probes and ``port-forward``: no NetworkPolicy
         keeps that.
 
         Raises NetworkError.
+
+        :param now: the moment; None: now.
         """
-        now = self._view.now
+        now = now or self._view.now
         listener = self._listening(pod, port, now)
         return listener.http(request, now)
 
-    def connect_to_pod(self, pod: Pod, port: int) -> None:
-        """Connect to a pod itself. Raises NetworkError."""
-        self._listening(pod, port, self._view.now)
+    def connect_to_pod(self, pod: Pod, port: int, now: datetime | None = None) -> None:
+        """Connect to a pod itself, now or at a moment. Raises NetworkError."""
+        self._listening(pod, port, now or self._view.now)
 
     def resolver_file(self, pod: Pod) -> str:
         """Return a pod's ``/etc/resolv.conf``."""

@@ -1,0 +1,266 @@
+"""The lives of modelled pods: exits, restarts, init containers, sidecars, termination."""
+
+from __future__ import annotations
+
+import pytest
+
+from .clusters import PodsCluster, shell
+
+
+@pytest.fixture
+def pods() -> PodsCluster:
+    return PodsCluster()
+
+
+@pytest.mark.parametrize(
+    ("script", "policy", "shown"),
+    [
+        ("exit 0", "Never", "0/1 Completed 0"),
+        ("exit 3", "Never", "0/1 Error 0"),
+        ("exit 0", "OnFailure", "0/1 Completed 0"),
+        ("sleep 100", "Never", "1/1 Running 0"),
+    ],
+)
+def test_pod_shows_how_its_program_ends(
+    pods: PodsCluster, script: str, policy: str, shown: str
+) -> None:
+    pods.create("p", shell(script), restartPolicy=policy)
+    assert pods.shown("p") == shown
+
+
+def test_program_that_fails_tells_its_exit_code_and_times(pods: PodsCluster) -> None:
+    pods.create("p", shell("echo hello; sleep 10; exit 7"), restartPolicy="Never")
+    assert "running" in pods.state("p")
+    pods.advance(60)
+    ended = pods.state("p")["terminated"]
+    assert (ended["exitCode"], ended["reason"]) == (7, "Error")
+    assert ended["startedAt"] == "2026-01-01T00:00:00Z"
+    assert ended["finishedAt"] == "2026-01-01T00:00:10Z"
+    assert pods.logs("p") == "hello\n"
+
+
+def test_restarts_wait_longer_each_time_up_to_five_minutes(pods: PodsCluster) -> None:
+    pods.create("p", shell("exit 1"))
+    starts = []
+    for second in range(76):
+        if pods.status("p")["restartCount"] > len(starts):
+            starts.append(second)
+        pods.advance(1)
+    assert starts[:4] == [0, 10, 30, 70]
+    waiting = pods.state("p")["waiting"]
+    assert waiting["reason"] == "CrashLoopBackOff"
+    assert waiting["message"].startswith("back-off 1m20s restarting failed container=c pod=p_")
+    pods.advance(1200)
+    assert "back-off 5m0s" in pods.state("p")["waiting"]["message"]
+
+
+def test_long_run_makes_the_back_off_begin_anew(pods: PodsCluster) -> None:
+    pods.create("p", shell("sleep 1300; exit 1"))
+    pods.advance(1300)
+    assert pods.shown("p").startswith("1/1 Running 1")
+    pods.advance(1300)
+    assert pods.shown("p").startswith("1/1 Running 2")
+
+
+def test_restart_rules_of_a_container_decide_by_exit_code(pods: PodsCluster) -> None:
+    rules = [{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}]
+    restarted = shell("sleep 5; exit 42", restartPolicy="Never", restartPolicyRules=rules)
+    pods.create("again", restarted, restartPolicy="Never")
+    ended = shell("sleep 5; exit 41", restartPolicy="Never", restartPolicyRules=rules)
+    pods.create("over", ended, restartPolicy="Never")
+    pods.advance(6)
+    assert pods.status("again")["restartCount"] == 1
+    assert pods.pod("over")["status"]["phase"] == "Failed"
+
+
+@pytest.mark.parametrize(
+    ("policy", "script", "message"),
+    [
+        ("File", "echo why > /dev/termination-log; exit 1", "why\n"),
+        ("FallbackToLogsOnError", "echo printed; exit 1", "printed\n"),
+        ("FallbackToLogsOnError", "echo printed; exit 0", None),
+        ("File", "echo printed; exit 1", None),
+    ],
+)
+def test_termination_message_comes_from_file_or_log(
+    pods: PodsCluster, policy: str, script: str, message: str | None
+) -> None:
+    container = shell(script, terminationMessagePolicy=policy)
+    pods.create("p", container, restartPolicy="Never")
+    assert pods.state("p")["terminated"].get("message") == message
+
+
+def test_init_containers_run_one_after_the_other(pods: PodsCluster) -> None:
+    first = {**shell("echo one; sleep 5"), "name": "one"}
+    second = {**shell("sleep 5"), "name": "two"}
+    pods.create("p", shell("sleep 1000"), initContainers=[first, second])
+    assert pods.shown("p") == "0/1 Init:0/2 0"
+    assert pods.state("p") == {"waiting": {"reason": "PodInitializing"}}
+    pods.advance(5)
+    assert pods.shown("p") == "0/1 Init:1/2 0"
+    pods.advance(5)
+    assert pods.shown("p") == "1/1 Running 0"
+    assert pods.logs("p", "-c", "one") == "one\n"
+
+
+def test_init_container_that_fails_for_good_fails_the_pod(pods: PodsCluster) -> None:
+    init = {**shell("exit 2"), "name": "init"}
+    pods.create("p", shell("sleep 1000"), initContainers=[init], restartPolicy="Never")
+    assert pods.shown("p") == "0/1 Init:Error 0"
+    assert pods.pod("p")["status"]["phase"] == "Failed"
+
+
+def test_init_container_that_fails_is_tried_again(pods: PodsCluster) -> None:
+    init = {**shell("exit 2"), "name": "init"}
+    pods.create("p", shell("sleep 1000"), initContainers=[init])
+    assert pods.shown("p").startswith("0/1 Init:CrashLoopBackOff 1")
+    assert pods.pod("p")["status"]["phase"] == "Pending"
+
+
+def test_sidecar_starts_first_and_stops_last(pods: PodsCluster) -> None:
+    sidecar = {**shell("trap 'echo bye; exit 0' TERM; while :; do sleep 1; done"), "name": "side"}
+    sidecar["restartPolicy"] = "Always"
+    pods.create("p", shell("sleep 5"), initContainers=[sidecar], restartPolicy="Never")
+    assert pods.shown("p") == "2/2 Running 0"
+    pods.advance(10)
+    assert pods.pod("p")["status"]["phase"] == "Succeeded"
+    assert pods.logs("p", "-c", "side") == "bye\n"
+
+
+def test_containers_share_an_empty_volume(pods: PodsCluster) -> None:
+    mount = {"volumeMounts": [{"name": "v", "mountPath": "/v"}]}
+    writer = {**shell("echo content > /v/file; sleep 1000", **mount), "name": "writer"}
+    reader = {**shell("sleep 1; cat /v/file; sleep 1000", **mount), "name": "reader"}
+    pods.create("p", writer, reader, volumes=[{"name": "v", "emptyDir": {}}])
+    pods.advance(2)
+    assert pods.logs("p", "-c", "reader") == "content\n"
+
+
+def test_program_that_handles_term_ends_by_it(pods: PodsCluster) -> None:
+    pods.create("p", shell("trap 'sleep 3; exit 0' TERM; while :; do sleep 1; done"))
+    pods.run("delete", "pod", "p", "--wait=false")
+    pods.advance(2)
+    assert pods.shown("p") == "1/1 Terminating 0"
+    pods.advance(3)
+    assert "not found" in pods.run("get", "pod", "p")
+
+
+def test_program_that_ignores_term_is_killed_after_its_grace_period(pods: PodsCluster) -> None:
+    container = shell("trap '' TERM; while :; do sleep 1; done")
+    pods.create("p", container, terminationGracePeriodSeconds=7)
+    pods.run("delete", "pod", "p", "--wait=false")
+    pods.advance(6)
+    assert pods.shown("p") == "1/1 Terminating 0"
+    pods.advance(2)
+    assert "not found" in pods.run("get", "pod", "p")
+
+
+def test_hook_before_the_stop_takes_its_time(pods: PodsCluster) -> None:
+    hook = {"preStop": {"sleep": {"seconds": 5}}}
+    pods.create("p", shell("sleep 1000", lifecycle=hook))
+    pods.run("delete", "pod", "p", "--wait=false")
+    pods.advance(4)
+    assert pods.shown("p") == "1/1 Terminating 0"
+    pods.advance(2)
+    assert "not found" in pods.run("get", "pod", "p")
+
+
+def test_hook_after_the_start_keeps_the_container_from_being_reported(pods: PodsCluster) -> None:
+    hook = {"postStart": {"exec": {"command": ["sh", "-c", "sleep 5; echo x > /started"]}}}
+    pods.create("p", shell("sleep 1000", lifecycle=hook))
+    assert pods.state("p") == {"waiting": {"reason": "ContainerCreating"}}
+    pods.advance(5)
+    assert pods.shown("p") == "1/1 Running 0"
+    assert pods.run("exec", "p", "--", "cat", "/started") == "x\n"
+
+
+def test_hook_after_the_start_that_fails_ends_the_container(pods: PodsCluster) -> None:
+    hook = {"postStart": {"exec": {"command": ["false"]}}}
+    pods.create("p", shell("sleep 1000", lifecycle=hook))
+    assert "FailedPostStartHook" in pods.reasons("p")
+    assert pods.status("p")["restartCount"] >= 1
+
+
+def test_deadline_ends_the_pod(pods: PodsCluster) -> None:
+    pods.create("p", shell("sleep 1000"), activeDeadlineSeconds=10)
+    pods.advance(11)
+    status = pods.pod("p")["status"]
+    assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
+
+
+def test_job_of_a_failing_command_reaches_its_back_off_limit(pods: PodsCluster) -> None:
+    pods.run("create", "job", "j", "--image=busybox", "--", "false")
+    pods.advance(1200)
+    job = pods.cluster.client.get("jobs.batch", "j", namespace="default")
+    conditions = {each["type"]: each["status"] for each in job["status"]["conditions"]}
+    assert conditions["Failed"] == "True"
+    assert job["status"]["failed"] == 7
+
+
+def test_missing_objects_hold_a_pod_up_until_they_are_there(pods: PodsCluster) -> None:
+    source = [{"configMapRef": {"name": "env"}}]
+    volume = [{"name": "v", "secret": {"secretName": "files"}}]
+    mounted = {"envFrom": source, "volumeMounts": [{"name": "v", "mountPath": "/v"}]}
+    pods.create("p", shell("echo $A; cat /v/k; sleep 1000", **mounted), volumes=volume)
+    assert pods.state("p") == {"waiting": {"reason": "ContainerCreating"}}
+    assert "FailedMount" in pods.reasons("p")
+    pods.run("create", "secret", "generic", "files", "--from-literal=k=secret")
+    pods.advance(0)
+    assert pods.state("p")["waiting"]["reason"] == "CreateContainerConfigError"
+    pods.run("create", "configmap", "env", "--from-literal=A=value")
+    pods.advance(0)
+    assert pods.shown("p") == "1/1 Running 0"
+    assert pods.logs("p") == "value\nsecret"
+
+
+def test_volume_of_a_config_map_shows_changes_after_a_minute(pods: PodsCluster) -> None:
+    pods.run("create", "configmap", "cm", "--from-literal=k=old")
+    volume = [{"name": "v", "configMap": {"name": "cm"}}]
+    mount = [{"name": "v", "mountPath": "/v"}]
+    script = "while :; do cat /v/k; echo; sleep 40; done"
+    pods.create("p", shell(script, volumeMounts=mount), volumes=volume)
+    pods.advance(1)
+    pods.run("patch", "configmap", "cm", "-p", '{"data": {"k": "new"}}')
+    pods.advance(100)
+    assert pods.logs("p") == "old\nold\nnew\n"
+
+
+def test_rules_about_pulls_memory_and_time_hold() -> None:
+    rules = [
+        {"match": {"image": "broken*"}, "pull": "fails"},
+        {"match": {"image": "slow*"}, "pull": "4s"},
+        {"match": {"image": "big*"}, "memory": "250Mi"},
+        {"match": {"image": "brief*"}, "runsFor": "3s", "exitCode": 5},
+    ]
+    pods = PodsCluster(rules)
+    limits = {"resources": {"limits": {"memory": "100Mi"}}}
+    for name in ("broken", "slow", "brief"):
+        pods.create(name, {"name": "c", "image": f"{name}:1"}, restartPolicy="Never")
+    pods.create("big", {"name": "c", "image": "big:1", **limits}, restartPolicy="Never")
+    assert pods.shown("broken") == "0/1 ImagePullBackOff 0"
+    assert pods.shown("slow") == "0/1 ContainerCreating 0"
+    assert pods.state("big")["terminated"]["reason"] == "OOMKilled"
+    assert pods.state("big")["terminated"]["exitCode"] == 137
+    pods.advance(4)
+    assert pods.shown("slow") == "1/1 Running 0"
+    assert pods.state("brief")["terminated"]["exitCode"] == 5
+
+
+def test_start_is_told_in_events(pods: PodsCluster) -> None:
+    pods.create("p", shell("sleep 1000"))
+    pods.create("plain", {"name": "c", "image": "unheard-of:1"})
+    assert pods.reasons("p") == ["Pulling", "Pulled", "Created", "Started"]
+    assert pods.reasons("plain") == ["Pulling", "Pulled", "Created", "Started"]
+    pods.create("second", shell("sleep 1000", imagePullPolicy="IfNotPresent"))
+    [pulled] = [message for reason, message, _ in pods.events("second") if reason == "Pulled"]
+    assert pulled.endswith("already present on machine and can be accessed by the pod")
+
+
+def test_same_seed_gives_the_same_bytes() -> None:
+    def play() -> str:
+        pods = PodsCluster(rules=[{"match": {"image": "r*"}, "pull": "3s..9s"}], seed=7)
+        pods.create("p", {"name": "c", "image": "r:1"}, shell("sleep 3; exit 1", name="d"))
+        pods.advance(100)
+        return pods.run("get", "pods,events", "-o", "yaml")
+
+    assert play() == play()

@@ -51,6 +51,7 @@ from kubepy.storage import Key
 with lazy_imports():
     from kubepy.api import errors as api_errors
     from kubepy.api import selectors
+    from kubepy.cli.runtime import driver
 
 RETRY_DELAY = 5.0  # seconds between tries to evict a pod that may not go yet
 NAMESPACE_TERMINATING = "NamespaceTerminating"
@@ -551,7 +552,7 @@ class Drainer:
 
         timeout = float(self.options.timeout) or None
         return is_done() or self.factory.driver.wait_until(
-            is_done, timeout, "until pods are gone", retry=retry
+            is_done, timeout, "until pods are gone", retry=driver.Retry(retry)
         )
 
     def _read(self, pod: Object) -> Object | None:

@@ -39,7 +39,11 @@ from kubepy.kubelet.logs import (
     read_log,
     validate_log_options,
 )
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
+
+with lazy_imports():
+    from kubepy.cli.runtime import driver
 
 USAGE = (
     "expected 'logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]'.\nPOD or TYPE/NAME is a required "
@@ -457,4 +461,4 @@ def _follow(factory: Factory, logs: list[ShownLog]) -> None:
 
     if followed:
         timeout = factory.options.timeout_seconds() or None
-        factory.driver.wait_until(have_ended, timeout, retry=next_time)
+        factory.driver.wait_until(have_ended, timeout, retry=driver.Retry(next_time, goes_on=True))

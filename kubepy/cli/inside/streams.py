@@ -15,6 +15,7 @@ import threading
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from kubepy.cli.errors import SilentExit
+from kubepy.cli.runtime import driver
 from kubepy.kubelet.sessions import STDERR, ContainerSession, StepResult
 
 if TYPE_CHECKING:
@@ -139,7 +140,9 @@ class StreamedSession:
             try:
                 self._feed(waits=self._stands_still())
                 if not self._is_due():
-                    factory.driver.wait_until(self._is_due, timeout, retry=self._next_time)
+                    factory.driver.wait_until(
+                        self._is_due, timeout, retry=driver.Retry(self._next_time, goes_on=True)
+                    )
             except KeyboardInterrupt:
                 if not self._tty:
                     raise

@@ -93,6 +93,21 @@ class Advance(NamedTuple):
     summary: Summary | None = None
 
 
+class Retry(NamedTuple):
+    """When a wait asks again, whatever happens in the cluster.
+
+    :ivar moment: returns the next time to ask, None for none.
+    :ivar goes_on: something happens at each of these times, though no object changes: the processes
+        of a container go on.
+    """
+
+    moment: Callable[[], datetime | None]
+    goes_on: bool = False
+
+
+NO_RETRY = Retry(lambda: None)
+
+
 class Driver:
     """Runs the controllers in a command: what is due before it reads, and what it waits for.
 
@@ -228,15 +243,15 @@ class Driver:
         timeout: float | None = None,
         about: str = "",
         owner: Object | None = None,
-        retry: Callable[[], datetime | None] = lambda: None,
+        retry: Retry = NO_RETRY,
     ) -> bool:
         """Wait until ``done()`` holds, at most ``timeout`` seconds (None: for ever), and return it.
 
         ``done`` is asked after every batch of the controllers, and whenever something changed. A
         cluster's own time is moved meanwhile, and it is asked when the work of each moment is done.
         ``about`` names what is waited for, to be shown on a terminal. ``owner``: the workload whose
-        pods it is about, if it is one's. ``retry`` returns when ``done`` is to be asked again in
-        any case.
+        pods it is about, if it is one's. ``retry`` tells when ``done`` is to be asked again in any
+        case.
 
         Raises CliError where the wait would never end.
         """
@@ -253,7 +268,7 @@ class Driver:
         timeout: float | None,
         about: str,
         owner: Object | None,
-        retry: Callable[[], datetime | None],
+        retry: Retry,
     ) -> bool:
         """Wait in the system's time; see :meth:`wait_until`."""
         clock = self._cluster.clock
@@ -316,12 +331,12 @@ class Driver:
         timeout: float | None,
         about: str,
         owner: Object | None,
-        retry: Callable[[], datetime | None],
+        retry: Retry,
     ) -> bool:
         """Wait in the cluster's own time; see :meth:`wait_until`."""
         clock = self._cluster.clock
         deadline = None if timeout is None else later(clock.now(), timeout)
-        tried = None  # the retry that did not help, with nothing else to come
+        tried = -1  # the revision at which a retry did not help, with nothing else to come
         while not done():
             if deadline is not None and clock.now() >= deadline:
                 self._note_unscheduled(owner, at_once=True)
@@ -329,7 +344,8 @@ class Driver:
             if not self._reconciles:
                 self._find_others(done)
             until = min(
-                (moment for moment in (deadline, retry()) if moment is not None), default=None
+                (moment for moment in (deadline, retry.moment()) if moment is not None),
+                default=None,
             )
             if deadline:
                 horizon = managers.Horizon(until)
@@ -343,11 +359,11 @@ class Driver:
                     "and again: --timeout says how long to wait"
                 )
             if deadline is None and is_idle and not done():
-                attempt = self._cluster.client.revision(), until
-                if until is None or attempt == tried:
+                revision = self._cluster.client.revision()
+                if until is None or (revision == tried and not retry.goes_on):
                     self._note_unscheduled(owner, at_once=True)
                     raise CliError(ENDLESS)
-                tried = attempt
+                tried = revision
                 self._wait_for(managers.Horizon(until), done, about)
 
         return True

@@ -1,9 +1,9 @@
 """Subresources that are more than a view of their object: logs, bindings, evictions, and those that
 reach a node.
 
-``status``, ``scale`` and the others that show a part of an object are served by ``handlers``. No
-containers run here, so what would reach one (exec, attach, port-forward, proxies) is refused as by
-a cluster whose nodes cannot be reached. Upstream: ``pkg/registry/core/{pod,node,service}``,
+``status``, ``scale`` and the others that show a part of an object are served by ``handlers``. Where
+containers are not modelled, what would reach one (exec, attach, port-forward, proxies) is refused as
+by a cluster whose nodes cannot be reached. Upstream: ``pkg/registry/core/{pod,node,service}``,
 ``apiserver/pkg/endpoints/handlers/rest.go`` (ConnectResource).
 """
 
@@ -14,6 +14,7 @@ import ipaddress
 from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlencode
 
 from kubepy.api import errors
 from kubepy.api.clock import ZERO_TIME, parse_time
@@ -50,7 +51,9 @@ if TYPE_CHECKING:
     from kubepy.server.application import Application
 
 NO_CONTAINERS = "no containers run here: pods are simulated"
+NO_PODS = "no pod is behind it"
 MAX_PORT = 0xFFFF
+HTTP_PORT = 80
 ONLY_WEBSOCKETS = "SPDY is not spoken here: kubectl 1.31 and newer connect with WebSockets"
 LOOK_AGAIN = 0.5  # seconds between two looks at a container whose log is followed
 BINDINGS, PODS, NODES, SERVICES = "bindings", "pods", "nodes", "services"
@@ -300,7 +303,8 @@ def split_scheme_name_port(text: str) -> tuple[str, str, str] | None:
 
 
 def proxy(context: HandlerContext) -> Response:
-    """Refuse to pass a request on to a pod, a Service or a node. Always raises Status."""
+    """Pass a request on to a container of a pod, or of a pod behind a Service, where containers are
+    modelled. Raises Status for a node, which has nothing to answer, and what cannot be reached."""
     _refuse_dry_run(context)
     info, client = context.info, context.client
     target = split_scheme_name_port(info.name)
@@ -319,7 +323,65 @@ def proxy(context: HandlerContext) -> Response:
         ):
             raise errors.BadRequest("address not allowed")
 
-    raise errors.ServiceUnavailable(f"error trying to reach service: {NO_CONTAINERS}")
+    if info.resource == NODES or not inside.runs_containers(client):
+        raise errors.ServiceUnavailable(f"error trying to reach service: {NO_CONTAINERS}")
+    if info.resource == SERVICES:
+        pod_name, number = _backend(context, name, port)
+    else:
+        pod_name, number = name, _pod_port(context, name, port)
+    return _pass_on(context, pod_name, number)
+
+
+def _pod_port(context: HandlerContext, name: str, port: str) -> int:
+    """Return the port that a request for a pod means: without one, the first that it names."""
+    if port.isdecimal():
+        return int(port)
+    pod = context.client.get(PODS, name, namespace=context.info.namespace)
+    for container in pod["spec"]["containers"]:
+        for entry in container.get("ports") or ():
+            return int(entry["containerPort"])
+    return HTTP_PORT
+
+
+def _backend(context: HandlerContext, name: str, port: str) -> tuple[str, int]:
+    """Return the pod behind a Service that a request goes to, and its port. Raises
+    ServiceUnavailable where no pod is behind it."""
+    namespace = context.info.namespace
+    if port.isdecimal():
+        service = context.client.get(SERVICES, name, namespace=namespace)
+        ports = (service.get("spec") or {}).get("ports") or ()
+        port = next(entry.get("name", "") for entry in ports if entry.get("port") == int(port))
+    endpoints = _find(context.cluster, "endpoints", name, namespace) or {}
+    for subset in endpoints.get("subsets") or ():
+        numbers = [entry["port"] for entry in subset["ports"] if entry.get("name", "") == port]
+        for address in subset.get("addresses") or ():
+            target = address.get("targetRef") or {}
+            if numbers and target.get("kind") == "Pod":
+                return target["name"], numbers[0]
+    raise errors.ServiceUnavailable(f"error trying to reach service: {NO_PODS}")
+
+
+def _pass_on(context: HandlerContext, name: str, port: int) -> Response:
+    """Return the answer of a pod. Raises ServiceUnavailable where it does not listen."""
+    request = context.request
+    pod = cast("Pod", context.client.get(PODS, name, namespace=context.info.namespace))
+    query = urlencode(request.query, doseq=True)
+    target = f"/{context.info.subresource_path}"
+    if query:
+        target = f"{target}?{query}"
+    question = inside.PodRequest(request.method, target, request.headers, request.body)
+    try:
+        answer = inside.http_to_pod(context.client, pod, port, question)
+    except inside.CannotConnect as error:
+        address = (pod.get("status") or {}).get("podIP") or ""
+        raise errors.ServiceUnavailable(
+            f"error trying to reach service: dial tcp {address}:{port}: connect: {error}"
+        ) from None
+    headers = {key.lower(): value for key, value in answer.headers.items()}
+    media_type = headers.pop("content-type", "")
+    headers.pop("content-length", None)
+    headers.pop("connection", None)
+    return Response(answer.status, answer.body, media_type, tuple(headers.items()))
 
 
 def _is_global_unicast(address: str) -> bool:

@@ -215,3 +215,16 @@ def test_known_pod_has_no_note(kubepy: Kubepy) -> None:
     for name in ("web", "ticks", "few"):
         assert "Not Known" not in kubepy("describe", "pod", name).out
         assert "note:" not in kubepy("why", f"pod/{name}").out
+
+
+def test_proxy_passes_request_on_to_pod_and_service(kubepy: Kubepy) -> None:
+    kubepy("label", "pod", "web", "app=web")
+    kubepy("expose", "pod", "web", "--port=8080", "--target-port=80")
+    kubepy("controller", "--once", "-q")
+    pods = "/api/v1/namespaces/default/pods"
+    services = "/api/v1/namespaces/default/services"
+    for path in (f"{pods}/web/proxy/", f"{pods}/web:80/proxy/", f"{services}/web:8080/proxy/"):
+        assert kubepy("get", "--raw", path).out.startswith("<!DOCTYPE html>"), path
+    refused = kubepy("get", "--raw", f"{pods}/web:81/proxy/")
+    assert "error trying to reach service: dial tcp 10.244.0." in refused.err
+    assert refused.err.endswith(":81: connect: connection refused\n")

@@ -2,8 +2,8 @@
 reach a node.
 
 ``status``, ``scale`` and the others that show a part of an object are served by ``handlers``. Where
-containers are not modelled, what would reach one (exec, attach, port-forward, proxies) is refused as
-by a cluster whose nodes cannot be reached. Upstream: ``pkg/registry/core/{pod,node,service}``,
+containers are not modelled, what would reach one (exec, attach, port-forward, proxies) is refused
+as by a cluster whose nodes cannot be reached. Upstream: ``pkg/registry/core/{pod,node,service}``,
 ``apiserver/pkg/endpoints/handlers/rest.go`` (ConnectResource).
 """
 

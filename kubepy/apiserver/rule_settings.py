@@ -64,7 +64,7 @@ class Length(NamedTuple):
 
 
 class HttpReply(NamedTuple):
-    """What a container answers to a request. ``body``: None for the line that names the pod."""
+    """The answer of a container to a request. ``body``: None for the line that names the pod."""
 
     status: int = OK
     body: str | None = None
@@ -103,7 +103,7 @@ class HttpSchedule(NamedTuple):
 
 
 class ExecAnswer(NamedTuple):
-    """What a command prints that is run in a container, and how it ends."""
+    """The output of a command that is run in a container, and its exit code."""
 
     stdout: str = ""
     stderr: str = ""

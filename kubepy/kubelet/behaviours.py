@@ -1,4 +1,4 @@
-"""What each container does that its manifest does not say: which annotation, rule, default or
+"""The behaviour of containers that their manifests do not say: which annotation, rule, default or
 well-known image says it.
 
 The first of these that says something sets a field: annotations of the pod, annotations of its
@@ -83,7 +83,7 @@ EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
 class Behaviour(NamedTuple):
-    """What is known of one container. Every field is None or empty where nothing says it.
+    """The knowledge about one container. Every field is None or empty where nothing says it.
 
     :param http: answers by path, which may be a pattern (:func:`schedule_of`).
     :param exec: answers by patterns of command lines (:func:`answer_to`).
@@ -169,7 +169,7 @@ class Subject(NamedTuple):
 
 
 class Behaviours:
-    """What is known of containers, kept by what it depends on: the containers of one template are
+    """The behaviours of containers, kept by what they depend on: the containers of one template are
     looked at once.
 
     :param rules: a file of rules, or those of ``kubepy.yaml``; None: there are none.
@@ -203,7 +203,7 @@ class Behaviours:
 
     @property
     def problem(self) -> str:
-        """Why the newest version of the file of rules does not count, "" where it does."""
+        """The reason why the newest file of rules does not count, "" where it does."""
         if self._file is None:
             return ""
         return self._file.problem
@@ -362,7 +362,12 @@ class Behaviours:
                 fields[field] = value
                 sources[field] = source
 
-        _say_annotations(pod, container, node, say)
+        _say_annotations(
+            pod,
+            container,
+            node,
+            say,
+        )
         for rule in rules:
             for field, value in rule.values.items():
                 say(

@@ -1,4 +1,4 @@
-"""What a container finds beside its volumes: the directories that images have, the devices, and the
+"""The files of a container beside its volumes: directories that images have, devices, and the
 files that kubelet and runtime write.
 
 Upstream: ``makeHostsMount`` in ``pkg/kubelet/kubelet_pods.go``, ``pkg/kubelet/network/dns``;
@@ -95,14 +95,24 @@ def image_tree(pod: Pod, container: Container, files: Mapping[str, str], now: da
         device = Node(DEVICE, 0o666, now)
         root.put(f"dev/{name}", device)
     for name, target in STREAMS.items():
-        link = Node(LINK, 0o777, now, target=target)
+        link = Node(
+            LINK,
+            0o777,
+            now,
+            target=target,
+        )
         root.put(f"dev/{name}", link)
 
     texts = {"/etc/passwd": PASSWD, "/etc/group": GROUP}
     texts.update(files)
     for path, text in texts.items():
         data = text.encode()
-        file = Node(REGULAR, 0o644, now, data=data)
+        file = Node(
+            REGULAR,
+            0o644,
+            now,
+            data=data,
+        )
         root.put(path, file)
     message = Node(REGULAR, 0o666, now)
     message.user = user_of(pod, container)
@@ -247,4 +257,9 @@ def _within_limits(config: DNSConfig) -> DNSConfig:
             "Search Line limits were exceeded, some search paths have been omitted, the applied "
             f"search line is: {' '.join(searches)}"
         )
-    return DNSConfig(servers, searches, config.options, tuple(problems))
+    return DNSConfig(
+        servers,
+        searches,
+        config.options,
+        tuple(problems),
+    )

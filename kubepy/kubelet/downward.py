@@ -46,7 +46,12 @@ def field_of_pod(pod: Pod, path: str) -> str:
     Raises DownwardError."""
     holder, key = _split_subscript(path)
     if key is not None:
-        return _subscripted(pod, path, holder, key)
+        return _subscripted(
+            pod,
+            path,
+            holder,
+            key,
+        )
     match path:
         case "metadata.annotations":
             return format_map(annotations_of(pod))

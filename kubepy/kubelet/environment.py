@@ -33,7 +33,7 @@ _SOURCES = {
 
 
 class ContainerConfigError(Exception):
-    """What keeps a container from being created, in the kubelet's words: the message of
+    """An obstacle to the creation of a container, in the kubelet's words: the message of
     ``CreateContainerConfigError``."""
 
 
@@ -54,7 +54,13 @@ def environment(
     :param services: the variables of the services that the pod sees.
     :param read_file: reads a file of one of the pod's volumes, for ``fileKeyRef``.
     """
-    source = _Source(pod, container, find, node, read_file)
+    source = _Source(
+        pod,
+        container,
+        find,
+        node,
+        read_file,
+    )
     variables = _declared(source, services)
     for name, value in services.items():
         variables.setdefault(name, value)
@@ -132,7 +138,7 @@ def _home(pod: Pod, container: Container) -> str:
 
 
 class _Source:
-    """What the variables of one container are taken from."""
+    """The sources of the variables of one container."""
 
     def __init__(
         self,
@@ -158,7 +164,14 @@ class _Source:
         container = self.container["name"]
         is_optional = bool(reference.get("optional"))
         obj = self._find(resource, namespace, name)
-        place = Reference(resource, name, key, is_optional, "", container)
+        place = Reference(
+            resource,
+            name,
+            key,
+            is_optional,
+            "",
+            container,
+        )
         problem = reference_problem(place, obj, namespace)
         if problem and not is_optional:
             raise ContainerConfigError(problem)
@@ -222,7 +235,12 @@ def _value_from(source: _Source, place: AnyObject) -> str | None:
             return field_for_variable(source.pod, source.node, path)
         if place.get("resourceFieldRef") is not None:
             selector = place["resourceFieldRef"]
-            return resource_for_variable(selector, source.pod, source.container, allocatable)
+            return resource_for_variable(
+                selector,
+                source.pod,
+                source.container,
+                allocatable,
+            )
     except DownwardError as error:
         raise ContainerConfigError(str(error)) from None
     return ""

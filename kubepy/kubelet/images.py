@@ -78,7 +78,7 @@ class ImageEntry(NamedTuple):
 
     @property
     def reads_input(self) -> bool:
-        """Whether the program ends because its input is empty."""
+        """Tell whether the program ends because its input is empty."""
         return self.args is not None and not self.args.text
 
     def entrypoint_of(self, container: Container) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ class ImageEntry(NamedTuple):
 
 
 class ImageFacts:
-    """What is known of one image."""
+    """The facts that are known of one image."""
 
     def __init__(self, repository: str, entries: Sequence[ImageEntry]) -> None:
         self._repository = repository
@@ -195,7 +195,12 @@ def table() -> dict[str, list[ImageEntry]]:
 
 
 def _entry(path: str, value: Any) -> ImageEntry:
-    fields = parse_fields(path, value, ENTRY, ("images", "documented"))
+    fields = parse_fields(
+        path,
+        value,
+        ENTRY,
+        ("images", "documented"),
+    )
     values = {field: value[field] for field in FIELDS if field in value}
     for field in values:
         del fields[python_name(field)]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 from kubepy.api.meta import name_of, namespace_of, uid_of
 from kubepy.apiserver.request import Patch
 from kubepy.apiserver.settings import MODELLED
-from kubepy.kubelet.logs import LogLine
+from kubepy.kubelet.logs import PrintedLine
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kubepy.api.typed import Node, Pod
     from kubepy.apiserver.client import Client
     from kubepy.kubelet.behaviours import Behaviour, ExecAnswer
-    from kubepy.kubelet.modelled.logs import LogEntry
+    from kubepy.kubelet.modelled.logs import PrintedText
     from kubepy.shell.machine import Machine
 
 LOOKED_INTO = "kubepy.dev/looked-into"  # an annotation that is gone as soon as it was set
@@ -63,7 +63,7 @@ class ProcessExit(Protocol):
 
 
 class ProcessOutput(Protocol):
-    """What a process has written at one moment, to ``stdout`` or ``stderr``."""
+    """The output of a process at one moment, to ``stdout`` or ``stderr``."""
 
     @property
     def stream(self) -> str: ...
@@ -124,7 +124,7 @@ class PodRequest(NamedTuple):
     body: bytes = b""
 
 
-class HttpReply(NamedTuple):
+class PodReply(NamedTuple):
     """The answer of a listening container."""
 
     status: int
@@ -216,7 +216,12 @@ class RunningContainer:
         answer = behaviours.answer_to(self._behaviour, argv)
         words = list(argv) if answer is None else answering_command(answer)
         try:
-            return self._machine.start(words, stdin=stdin, tty=tty, unknown_ends=unknown_ends)
+            return self._machine.start(
+                words,
+                stdin=stdin,
+                tty=tty,
+                unknown_ends=unknown_ends,
+            )
         except programs.StartError as error:
             raise CannotStart(error.code, error.message) from None
 
@@ -265,26 +270,36 @@ def poke(client: Client, pod: Pod) -> None:
     same afterwards."""
     for value in (client.clock.timestamp(), None):
         body = {"metadata": {"annotations": {LOOKED_INTO: value}}}
-        client.patch("pods", name_of(pod), Patch(MERGE, body), namespace=namespace_of(pod))
+        client.patch(
+            "pods",
+            name_of(pod),
+            Patch(MERGE, body),
+            namespace=namespace_of(pod),
+        )
 
 
-def log_reader(client: Client, pod: Pod) -> Callable[[str, int], list[LogLine] | None]:
+def log_reader(client: Client, pod: Pod) -> Callable[[str, int], list[PrintedLine] | None]:
     """Return a function that reads what a run of a container has printed, for ``read_log``."""
 
-    def read(container: str, run: int) -> list[LogLine] | None:
-        entries = printed_by(client, pod, container, run)
+    def read(container: str, run: int) -> list[PrintedLine] | None:
+        entries = printed_by(
+            client,
+            pod,
+            container,
+            run,
+        )
         if entries is None:
             return None
-        lines: list[LogLine] = []
+        lines: list[PrintedLine] = []
         for entry in entries:
             for text in entry.text.splitlines(keepends=True):
-                lines.append(LogLine(entry.time, text.removesuffix("\n"), text.endswith("\n")))
+                lines.append(PrintedLine(entry.time, text.removesuffix("\n"), text.endswith("\n")))
         return lines
 
     return read
 
 
-def printed_by(client: Client, pod: Pod, container: str, run: int) -> list[LogEntry] | None:
+def printed_by(client: Client, pod: Pod, container: str, run: int) -> list[PrintedText] | None:
     """Return what a run of a container has printed by now; None for a pod of which no record is
     kept.
 
@@ -326,7 +341,7 @@ def connect_to_pod(client: Client, pod: Pod, port: int) -> None:
         raise CannotConnect(_words_of(error)) from None
 
 
-def http_to_pod(client: Client, pod: Pod, port: int, request: PodRequest) -> HttpReply:
+def http_to_pod(client: Client, pod: Pod, port: int, request: PodRequest) -> PodReply:
     """Send a request to a pod from its node. Raises NoContainers, CannotConnect."""
     if not runs_containers(client):
         raise NoContainers
@@ -336,11 +351,23 @@ def http_to_pod(client: Client, pod: Pod, port: int, request: PodRequest) -> Htt
     headers = tuple(request.headers.items())
     try:
         answer = network.http_to_pod(
-            pod, port, surroundings.HttpRequest(request.method, url, headers, request.body)
+            pod,
+            port,
+            surroundings.NetworkRequest(
+                request.method,
+                url,
+                headers,
+                request.body,
+            ),
         )
     except surroundings.NetworkError as error:
         raise CannotConnect(_words_of(error)) from None
-    return HttpReply(answer.status, answer.reason, dict(answer.headers), answer.body)
+    return PodReply(
+        answer.status,
+        answer.reason,
+        dict(answer.headers),
+        answer.body,
+    )
 
 
 def _words_of(error: surroundings.NetworkError) -> str:

@@ -48,7 +48,7 @@ class LogOptions(NamedTuple):
     stream: str | None = None
 
 
-class LogLine(NamedTuple):
+class PrintedLine(NamedTuple):
     """A line that a container has printed, without its end; ``is_whole``: it has one."""
 
     time: datetime
@@ -68,7 +68,7 @@ class ContainerLog(NamedTuple):
     run: str
     is_open: bool = False
     number: int = 1
-    lines: tuple[LogLine, ...] = ()
+    lines: tuple[PrintedLine, ...] = ()
 
 
 def validate_log_options(pod_name: str, options: LogOptions) -> None:
@@ -127,7 +127,7 @@ def read_log(
     options: LogOptions,
     find_node: Callable[[str], Node | None],
     now: datetime,
-    printed: Callable[[str, int], list[LogLine] | None] | None = None,
+    printed: Callable[[str, int], list[PrintedLine] | None] | None = None,
 ) -> ContainerLog | None:
     """Return the log of a container; None for a pod without a node.
 
@@ -164,10 +164,16 @@ def read_log(
     lines = None if printed is None else printed(container, run)
     if lines is None:
         moment = parse_time(started) if started else EPOCH
-        lines = [LogLine(moment, line) for line in lines_of(pod, container)]
+        lines = [PrintedLine(moment, line) for line in lines_of(pod, container)]
     data = _chosen(lines, options, now)
     name = f"{uid_of(pod)}/{status.get('restartCount', 0)}"
-    return ContainerLog(data, name, bool(state.get("running")), run, tuple(lines))
+    return ContainerLog(
+        data,
+        name,
+        bool(state.get("running")),
+        run,
+        tuple(lines),
+    )
 
 
 def _state_with_log(pod: Pod, container: str, previous: bool) -> ContainerState:
@@ -230,7 +236,7 @@ def lines_of(pod: Pod, container: str) -> list[str]:
     return [line.removesuffix("\n") for line in lines]
 
 
-def _chosen(lines: list[LogLine], options: LogOptions, now: datetime) -> bytes:
+def _chosen(lines: list[PrintedLine], options: LogOptions, now: datetime) -> bytes:
     """Return the chosen part of what a container has printed."""
     if options.tail_lines is not None:
         lines = lines[max(len(lines) - options.tail_lines, 0) :]
@@ -245,7 +251,7 @@ def _chosen(lines: list[LogLine], options: LogOptions, now: datetime) -> bytes:
     return data[: options.limit_bytes]
 
 
-def _shown(line: LogLine, options: LogOptions) -> bytes:
+def _shown(line: PrintedLine, options: LogOptions) -> bytes:
     moment = ""
     if options.timestamps:
         moment = f"{line.time:%Y-%m-%dT%H:%M:%S}.{line.time.microsecond:06}000Z "
@@ -263,7 +269,7 @@ class LogFollower:
         if options.limit_bytes is not None:
             self._left = options.limit_bytes - len(log.data)
 
-    def take(self, lines: Sequence[LogLine] | None) -> bytes:
+    def take(self, lines: Sequence[PrintedLine] | None) -> bytes:
         """Return what is new in the lines of the run as they are now, None where nothing is kept of
         it."""
         if lines is None:
@@ -292,8 +298,8 @@ class LogFollower:
 
 
 def _common_part(
-    before: tuple[LogLine, ...], present: tuple[LogLine, ...]
-) -> tuple[LogLine | None, int]:
+    before: tuple[PrintedLine, ...], present: tuple[PrintedLine, ...]
+) -> tuple[PrintedLine | None, int]:
     """Return how many of the present lines were there before, and the last of those as it was then
     if it had no end. A log that is too long has lost its first lines in the meantime."""
     for dropped in range(len(before)):

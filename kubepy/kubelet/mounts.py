@@ -59,7 +59,12 @@ class ContainerFiles:
         :param image: the files that rules give the image, by path.
         :param dns: the address of the cluster's DNS.
         """
-        root = image_tree(self._pod, self._container, image, now)
+        root = image_tree(
+            self._pod,
+            self._container,
+            image,
+            now,
+        )
         for mount in self._mounts:
             self._prepare(mount, root, now)
         files = self.again(root, dns)
@@ -135,7 +140,12 @@ class ContainerFiles:
             real_path = FileSystem(tree).real_path(f"/{sub_path}")
         except FileError:
             real_path = f"/{sub_path}"  # somebody has removed what was mounted
-        return Mount(path, tree, real_path.lstrip("/"), read_only)
+        return Mount(
+            path,
+            tree,
+            real_path.lstrip("/"),
+            read_only,
+        )
 
     def _sub_path(self, mount: AnyObject) -> str:
         """Return the part of the volume that is mounted, "" for all of it

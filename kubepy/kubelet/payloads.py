@@ -88,7 +88,12 @@ def payload_of(
     :param before: the files that the volume has, of which tokens are taken over until they are to
         be renewed.
     """
-    collector = _Collector(pod, sources, now, before or {})
+    collector = _Collector(
+        pod,
+        sources,
+        now,
+        before or {},
+    )
     for field, collect in _PROJECTIONS.items():
         source = volume.get(field)
         if source is not None:
@@ -125,7 +130,12 @@ class _Collector:
         contents = {}
         for key, value in encoded.items():
             contents[key] = b64decode(value)
-        return _chosen(contents, source, default_mode, "references non-existent secret key")
+        return _chosen(
+            contents,
+            source,
+            default_mode,
+            "references non-existent secret key",
+        )
 
     def _object(self, resource: str, name: str, source: AnyObject) -> AnyObject:
         """Return an object; an empty one where it may be missing and is."""

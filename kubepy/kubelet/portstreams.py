@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 import h11
 
-from kubepy.kubelet.inside import HttpReply, PodRequest
+from kubepy.kubelet.inside import PodReply, PodRequest
 
 MAX_HEADERS = 64 * 1024
 
 
-Exchange = Callable[[PodRequest], HttpReply]
+Exchange = Callable[[PodRequest], PodReply]
 
 
 class PortStream:
@@ -72,7 +72,12 @@ class PortStream:
         headers = {name.decode(): value.decode("latin-1") for name, value in request.headers}
         method = request.method.decode()
         reply = exchange(
-            PodRequest(method, request.target.decode("latin-1"), headers, bytes(self._body))
+            PodRequest(
+                method,
+                request.target.decode("latin-1"),
+                headers,
+                bytes(self._body),
+            )
         )
         fields = dict(reply.headers)
         names = {name.lower() for name in fields}

@@ -109,7 +109,12 @@ def with_runtime_fields(
             continue
         containers = {container["name"]: container for container in spec.get(spec_field) or ()}
         reported[status_field] = [
-            _with_runtime_fields(uid, containers[entry["name"]], entry, allocated)
+            _with_runtime_fields(
+                uid,
+                containers[entry["name"]],
+                entry,
+                allocated,
+            )
             if entry["name"] in containers
             else entry
             for entry in reported[status_field]

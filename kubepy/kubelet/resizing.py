@@ -51,7 +51,7 @@ class ResizeEvent(NamedTuple):
     field_path: str = ""
 
 
-class Pending(NamedTuple):
+class PendingResize(NamedTuple):
     """The reason why a resize is not carried out.
 
     :ivar reason: that of the condition.
@@ -70,7 +70,7 @@ class Resize(NamedTuple):
     :ivar restarts: the names of the containers that are restarted for it.
     """
 
-    pending: Pending | None
+    pending: PendingResize | None
     restarts: tuple[str, ...] = ()
 
 
@@ -132,7 +132,7 @@ def _must_restart(pod: Pod, container: Container) -> bool:
     return False
 
 
-def _missing_room(pod: Pod, node: Node, others: Iterable[Pod]) -> Pending | None:
+def _missing_room(pod: Pod, node: Node, others: Iterable[Pod]) -> PendingResize | None:
     """Return why a node has no room for what a pod asks for, None where it has."""
     node_info = NodeInfo(node["metadata"]["name"])
     node_info.set_node(node)
@@ -146,7 +146,7 @@ def _missing_room(pod: Pod, node: Node, others: Iterable[Pod]) -> Pending | None
                 f"Node didn't have enough capacity: {name}, requested: {requested}, "
                 f"capacity: {capacity}"
             )
-            return Pending(INFEASIBLE, INFEASIBLE, message)
+            return PendingResize(INFEASIBLE, INFEASIBLE, message)
 
     for other in others:
         node_info.add(pod_info(_as_allocated(other)))
@@ -155,7 +155,7 @@ def _missing_room(pod: Pod, node: Node, others: Iterable[Pod]) -> Pending | None
             f"Node didn't have enough resource: {short.resource}, requested: {short.requested}, "
             f"used: {short.used}, capacity: {short.capacity}"
         )
-        return Pending(DEFERRED, f"OutOf{short.resource}", message)
+        return PendingResize(DEFERRED, f"OutOf{short.resource}", message)
     return None
 
 
@@ -250,7 +250,7 @@ def resized_status(
     return resized
 
 
-def _condition(pod: Pod, pending: Pending, now: datetime) -> PodCondition:
+def _condition(pod: Pod, pending: PendingResize, now: datetime) -> PodCondition:
     """Return the condition PodResizePending."""
     time = format_time(now)
     before = get_condition(pod, RESIZE_PENDING) or {}

@@ -123,7 +123,12 @@ def exec_in(
         machine.run(client.clock.now())
         known = frozenset(machine.unknowns)
         try:
-            pid = machine.start(command, stdin=None if stdin else b"", tty=tty, unknown_ends=0.0)
+            pid = machine.start(
+                command,
+                stdin=None if stdin else b"",
+                tty=tty,
+                unknown_ends=0.0,
+            )
         except inside.CannotStart as error:
             raise errors.internal_error(
                 f"error executing command in container: failed to exec in container: {error}"
@@ -235,7 +240,12 @@ class AttachSession:
         with inside.open_container(client, pod, self._run.container) as box:
             machine = box.machine
             machine.run(client.clock.now())
-            return StepResult(output, None, machine.waits_for_input(INIT), machine.next_time())
+            return StepResult(
+                output,
+                None,
+                machine.waits_for_input(INIT),
+                machine.next_time(),
+            )
 
     def _new_output(self, client: Client, pod: Pod) -> tuple[tuple[str, bytes], ...]:
         status = status_of_container(pod, self._run.container)
@@ -277,4 +287,10 @@ def log_of(client: Client, pod: Pod, options: LogOptions) -> ContainerLog | None
             return None
 
     reader = inside.log_reader(client, pod)
-    return read_log(pod, options, find_node, client.clock.now(), reader)
+    return read_log(
+        pod,
+        options,
+        find_node,
+        client.clock.now(),
+        reader,
+    )

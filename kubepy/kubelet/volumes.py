@@ -46,14 +46,25 @@ def volume_tree(pod: Pod, volume: AnyObject, sources: VolumeSources, now: dateti
     whose files last. Raises MountError."""
     if not is_projection(volume):
         return None
-    payload = payload_of(pod, volume, sources, now)
+    payload = payload_of(
+        pod,
+        volume,
+        sources,
+        now,
+    )
     is_on_disk = volume.get("configMap") is not None
     mode = ON_DISK_MODE if is_on_disk else IN_MEMORY_MODE
     root = Node(FOLDER, mode, now)
     group = fs_group_of(pod)
     _give_to_group(root, group, READABLE)
     tree = Tree(root)
-    _write(tree, payload, pod, volume, now)
+    _write(
+        tree,
+        payload,
+        pod,
+        volume,
+        now,
+    )
     return tree
 
 
@@ -61,10 +72,22 @@ def refresh(tree: Tree, pod: Pod, volume: AnyObject, sources: VolumeSources, now
     """Bring the files of a volume that shows objects up to date; return whether they have changed.
     Raises MountError, and leaves the files as they were."""
     before = payload_in(tree)
-    payload = payload_of(pod, volume, sources, now, before)
+    payload = payload_of(
+        pod,
+        volume,
+        sources,
+        now,
+        before,
+    )
     if _contents(payload) == _contents(before):
         return False
-    _write(tree, payload, pod, volume, now)
+    _write(
+        tree,
+        payload,
+        pod,
+        volume,
+        now,
+    )
     return True
 
 
@@ -116,7 +139,12 @@ def _write(tree: Tree, payload: Payload, pod: Pod, volume: AnyObject, now: datet
     written = Tree(directory)
     user = fs_user_of(pod)
     for path, file in sorted(payload.items()):
-        node = Node(REGULAR, file.mode, now, data=file.data)
+        node = Node(
+            REGULAR,
+            file.mode,
+            now,
+            data=file.data,
+        )
         if file.is_owned and user is not None:
             node.user = user
         written.put(path, node)
@@ -127,7 +155,12 @@ def _write(tree: Tree, payload: Payload, pod: Pod, volume: AnyObject, now: datet
     name = volume["name"]
     own_name = _directory_name(f"{uid}/{name}", now)
     entries = {own_name: directory}
-    entries[DATA] = Node(LINK, 0o777, now, target=own_name)
+    entries[DATA] = Node(
+        LINK,
+        0o777,
+        now,
+        target=own_name,
+    )
     for name in directory.children:
         link = tree.root.children.get(name)  # it leads to the new file, and is as old as it was
         if link is None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from kubepy.api import errors
 from kubepy.api.meta import uid_of
 from kubepy.kubelet import inside
-from kubepy.kubelet.inside import CannotConnect, HttpReply, NoContainers, PodRequest
+from kubepy.kubelet.inside import CannotConnect, NoContainers, PodReply, PodRequest
 from kubepy.kubelet.portstreams import PortStream
 from kubepy.server import spdy
 from kubepy.server.websockets import V4, V4_BASE64, Channels, Upgrade, WebSocket
@@ -42,7 +42,7 @@ class PodPorts:
         """Let the far end of a connection take bytes; return its answer. Raises CannotConnect."""
 
         def receive(cluster: LocalCluster) -> bytes:
-            def exchange(request: PodRequest) -> HttpReply:
+            def exchange(request: PodRequest) -> PodReply:
                 return inside.http_to_pod(cluster.client, self._pod(cluster), port, request)
 
             return stream.receive(data, exchange)

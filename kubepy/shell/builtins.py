@@ -25,7 +25,7 @@ UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 Builtin = Callable[[Stack, list[str]], "int | None"]
 
 
-class Usage(Exception):
+class BadUsage(Exception):
     """A builtin that was called wrongly."""
 
     def __init__(self, message: str, status: int = 2) -> None:
@@ -41,7 +41,7 @@ def _out(stack: Stack, text: str) -> None:
 
 def _number(text: str) -> int:
     if not re.fullmatch(r"[+-]?\d+", text.strip()):
-        raise Usage(f"Illegal number: {text}")
+        raise BadUsage(f"Illegal number: {text}")
     return int(text)
 
 
@@ -49,7 +49,7 @@ def _status(stack: Stack, text: str) -> int:
     """Return an exit status; dash takes none below 0."""
     number = _number(text)
     if number < 0 and not stack.process.shell.has_braces:
-        raise Usage(f"Illegal number: {text}")
+        raise BadUsage(f"Illegal number: {text}")
     return number & 255
 
 
@@ -98,11 +98,11 @@ def printf(stack: Stack, args: list[str]) -> int:
     if args[:1] == ["--"]:
         args = args[1:]
     if not args:
-        raise Usage("usage: printf format [arg ...]")
+        raise BadUsage("usage: printf format [arg ...]")
     try:
         text, problems = format_text(args[0], args[1:])
     except FormatError as error:
-        raise Usage(str(error), 1) from None
+        raise BadUsage(str(error), 1) from None
     if variable:
         stack.scope().assign(variable, text)
     else:
@@ -125,7 +125,7 @@ def test(stack: Stack, args: list[str]) -> int:
 def bracket(stack: Stack, args: list[str]) -> int:
     """Judge a condition in brackets."""
     if args[-1:] != ["]"]:
-        raise Usage("missing ]")
+        raise BadUsage("missing ]")
     condition = Condition(args[:-1], stack.machine.files, stack.process.cwd)
     try:
         return int(not condition.holds())
@@ -153,8 +153,8 @@ def cd(stack: Stack, args: list[str]) -> int:
     if not files.is_dir(path):
         if process.shell.has_braces:
             problem = "Not a directory" if files.exists(path) else "No such file or directory"
-            raise Usage(f"{target}: {problem}", 1)
-        raise Usage(f"can't cd to {target}")
+            raise BadUsage(f"{target}: {problem}", 1)
+        raise BadUsage(f"can't cd to {target}")
     process.shell.variables["OLDPWD"] = process.cwd
     process.shell.variables["PWD"] = path
     process.cwd = path
@@ -210,7 +210,7 @@ def _leave_loops(stack: Stack, args: list[str], *, goes_on: bool) -> int | None:
     process = stack.process
     count = _number(args[0]) if args else 1
     if count < 1:
-        raise Usage(f"Illegal number: {count}")
+        raise BadUsage(f"Illegal number: {count}")
     heights = loop_heights(process.frames)
     if count > len(heights) and process.shell.outer_loops and not process.shell.has_braces:
         stack.exit(0)  # dash leaves a subshell in a loop
@@ -242,14 +242,14 @@ def eval_(stack: Stack, args: list[str]) -> int | None:
 def source(stack: Stack, args: list[str]) -> int | None:
     """Carry out a file in this shell."""
     if not args:
-        raise Usage("filename argument required")
+        raise BadUsage("filename argument required")
     machine = stack.machine
     path = machine.absolute(stack.process, args[0])
     try:
         text = machine.files.read(path).decode("utf-8", "surrogateescape")
     except FileError as error:
         problem = error.problem if "/" in args[0] else "not found"
-        raise Usage(f"{args[0]}: {problem}") from None
+        raise BadUsage(f"{args[0]}: {problem}") from None
     stack.push("sourced", -1, -1)
     stack.push_script(text)
     return None
@@ -266,7 +266,12 @@ def exec_(stack: Stack, args: list[str]) -> int | None:
     process.frames.clear()
     process.argv = list(args)
     process.shell.traps = {name: act for name, act in process.shell.traps.items() if not act}
-    stack.push("program", -1, -1, {"argv": list(args), "env": {}, "replaces": True})
+    stack.push(
+        "program",
+        -1,
+        -1,
+        {"argv": list(args), "env": {}, "replaces": True},
+    )
     return None
 
 
@@ -293,7 +298,7 @@ def export(stack: Stack, args: list[str]) -> int:
 def _declare(stack: Stack, arg: str) -> str:
     name, separator, value = arg.partition("=")
     if not NAME.fullmatch(name):
-        raise Usage(f"{name}: bad variable name")
+        raise BadUsage(f"{name}: bad variable name")
     if separator:
         stack.scope().assign(name, value)
     return name
@@ -340,7 +345,7 @@ def unset(stack: Stack, args: list[str]) -> int:
         if name in ("-f", "-v"):
             continue
         if name in shell.readonly:
-            raise Usage(f"{name}: is read only")
+            raise BadUsage(f"{name}: is read only")
         if is_function:
             shell.functions.pop(name, None)
         else:
@@ -354,7 +359,7 @@ def shift(stack: Stack, args: list[str]) -> int:
     shell = stack.process.shell
     count = _number(args[0]) if args else 1
     if count > len(shell.args):
-        raise Usage("can't shift that many")
+        raise BadUsage("can't shift that many")
     shell.args = shell.args[count:]
     return 0
 
@@ -376,7 +381,12 @@ def set_(stack: Stack, args: list[str]) -> int:
             set_option(stack, args[position + 1], is_on=arg == "-o")
             position += 2
         elif len(arg) > 1 and arg[0] in "-+":
-            _set_letters(stack, arg, args, position)
+            _set_letters(
+                stack,
+                arg,
+                args,
+                position,
+            )
             position += 2 if arg.endswith("o") and position + 1 < len(args) else 1
         else:
             shell.args = args[position:]
@@ -394,7 +404,7 @@ def _set_letters(stack: Stack, arg: str, args: list[str], position: int) -> None
         elif arg[0] == "+":
             shell.options = shell.options.replace(letter, "")
         elif letter not in "aefhuxvnCbm":
-            raise Usage(f"Illegal option -{letter}")
+            raise BadUsage(f"Illegal option -{letter}")
         elif letter not in shell.options:
             shell.options += letter
 
@@ -412,7 +422,7 @@ def set_option(stack: Stack, name: str, *, is_on: bool) -> None:
     if letter is None:
         if name in ("posix", "errtrace", "functrace", "noclobber", "monitor", "vi", "emacs"):
             return
-        raise Usage(f"Illegal option -o {name}")
+        raise BadUsage(f"Illegal option -o {name}")
     shell.options = shell.options.replace(letter, "")
     if is_on:
         shell.options += letter
@@ -421,7 +431,7 @@ def set_option(stack: Stack, name: str, *, is_on: bool) -> None:
 def getopts(stack: Stack, args: list[str]) -> int:
     """Take the next option of the arguments."""
     if len(args) < 2:
-        raise Usage("usage: getopts optstring var [arg]")
+        raise BadUsage("usage: getopts optstring var [arg]")
     letters, name = args[0], args[1]
     scope = stack.scope()
     shell = stack.process.shell
@@ -488,7 +498,12 @@ def read(stack: Stack, args: list[str]) -> int | None:
             is_raw = is_raw or "r" in word
         else:
             names.append(word)
-    stack.push("read", -1, -1, [names, is_raw, end])
+    stack.push(
+        "read",
+        -1,
+        -1,
+        [names, is_raw, end],
+    )
     return None
 
 
@@ -531,7 +546,12 @@ def on_read(stack: Stack, frame: list[Any]) -> None:
     line, had_end = found
     text = line.decode("utf-8", "surrogateescape")
     scope = stack.scope()
-    _assign_fields(scope, names or ["REPLY"], text, is_raw=is_raw)
+    _assign_fields(
+        scope,
+        names or ["REPLY"],
+        text,
+        is_raw=is_raw,
+    )
     stack.pop(int(not had_end))
 
 
@@ -554,7 +574,12 @@ def _assign_fields(scope: Any, names: list[str], text: str, *, is_raw: bool) -> 
             if len(names) > 1:
                 value = _without_end(value, separators, blanks)
         else:
-            value, rest = _first_field(rest, separators, blanks, is_raw=is_raw)
+            value, rest = _first_field(
+                rest,
+                separators,
+                blanks,
+                is_raw=is_raw,
+            )
         scope.assign(name, value if is_raw else re.sub(r"\\(.)", r"\1", value))
 
 
@@ -608,7 +633,7 @@ def trap(stack: Stack, args: list[str]) -> int:
     for text in names:
         name = signal_name(text)
         if not name:
-            raise Usage(f"{text}: bad trap", 1)
+            raise BadUsage(f"{text}: bad trap", 1)
         if action is None:
             shell.traps.pop(name, None)
         else:
@@ -638,7 +663,7 @@ def kill(stack: Stack, args: list[str]) -> int:
     if words and words[0].startswith("-") and words[0] != "--":
         name = signal_name(words.pop(0)[1:])
         if not name:
-            raise Usage("invalid signal number or name", 1)
+            raise BadUsage("invalid signal number or name", 1)
         number = 0 if name == "EXIT" else SIGNALS[name]
     status = 0
     for word in words:
@@ -660,7 +685,7 @@ def _pid_of(stack: Stack, word: str) -> int:
         index = int(word[1:]) - 1 if word[1:].isdigit() else len(jobs) - 1
         if 0 <= index < len(jobs):
             return jobs[index]
-        raise Usage(f"No such job: {word}")
+        raise BadUsage(f"No such job: {word}")
     return _number(word)
 
 
@@ -670,7 +695,12 @@ def wait(stack: Stack, args: list[str]) -> int | None:
     pids = [_pid_of(stack, arg) for arg in args if not arg.startswith("-")]
     has_names = bool(pids)
     pids = pids or list(process.shell.jobs)
-    stack.push("wait", -1, -1, [pids, has_names])
+    stack.push(
+        "wait",
+        -1,
+        -1,
+        [pids, has_names],
+    )
     return None
 
 
@@ -708,14 +738,14 @@ def sleep(stack: Stack, args: list[str]) -> int | None:
 def sleep_seconds(args: list[str]) -> float | None:
     """Return how long ``sleep`` takes; None for ever. Raises Usage."""
     if not args:
-        raise Usage("missing operand", 1)
+        raise BadUsage("missing operand", 1)
     total = 0.0
     for arg in args:
         if arg in ("infinity", "inf"):
             return None
         found = DURATION.fullmatch(arg)
         if found is None:
-            raise Usage(f"invalid time interval '{arg}'", 1)
+            raise BadUsage(f"invalid time interval '{arg}'", 1)
         total += float(found[1]) * UNITS[found[2]]
     if total > 100 * 365 * 86400:
         return None
@@ -742,7 +772,7 @@ def umask(stack: Stack, args: list[str]) -> int:
         _out(stack, f"{shell.umask:04o}\n")
         return 0
     if not re.fullmatch(r"[0-7]{1,4}", args[0]):
-        raise Usage(f"Illegal number: {args[0]}")
+        raise BadUsage(f"Illegal number: {args[0]}")
     shell.umask = int(args[0], 8)
     return 0
 
@@ -767,7 +797,12 @@ def command(stack: Stack, args: list[str]) -> int | None:
     builtin = BUILTINS.get(words[0])
     if builtin is not None:
         return builtin(stack, words[1:])
-    stack.push("program", -1, -1, {"argv": words, "env": {}})
+    stack.push(
+        "program",
+        -1,
+        -1,
+        {"argv": words, "env": {}},
+    )
     return None
 
 
@@ -850,7 +885,7 @@ def run(stack: Stack, builtin: Builtin, words: list[str], variables: dict[str, s
         stack.set_for_builtin(variables, is_kept=is_special or words[0] == "exec")
     try:
         status = builtin(stack, words[1:])
-    except Usage as error:
+    except BadUsage as error:
         stack.complain(f"{words[0]}: {error.message}")
         status = error.status
         if is_special:

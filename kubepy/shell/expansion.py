@@ -42,7 +42,7 @@ class NeedsOutput(Exception):
         self.body = body
 
 
-class Scope(Protocol):
+class VariableScope(Protocol):
     """The shell whose words are expanded."""
 
     files: FileSystem
@@ -71,13 +71,13 @@ class Piece(NamedTuple):
 BREAK = Piece("", is_quoted=True, is_break=True)
 
 
-class Expansion:
+class WordExpansion:
     """Expands the words of one command. Everything here raises ExpansionError and NeedsOutput.
 
     :param outputs: what substitutions have printed, in the order in which they are needed.
     """
 
-    def __init__(self, scope: Scope, outputs: Sequence[str] = ()) -> None:
+    def __init__(self, scope: VariableScope, outputs: Sequence[str] = ()) -> None:
         self._scope = scope
         self._outputs = list(outputs)
 
@@ -250,7 +250,12 @@ class Expansion:
             rest = globbing.remove_suffix(value, pattern[1:], is_longest=True)
             return value if rest == value else rest + replacement
         is_global = part.operator == "//"
-        return globbing.replace(value, pattern, replacement, is_global=is_global)
+        return globbing.replace(
+            value,
+            pattern,
+            replacement,
+            is_global=is_global,
+        )
 
     def _slice(self, part: Parameter, value: str) -> str:
         """Return ``${x:offset:length}``."""

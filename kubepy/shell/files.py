@@ -143,7 +143,15 @@ class Tree:
         tree = cls()
         for path, content in files.items():
             data = content.encode("utf-8") if isinstance(content, str) else content
-            tree.put(path, Node(REGULAR, mode, modified, data=data))
+            tree.put(
+                path,
+                Node(
+                    REGULAR,
+                    mode,
+                    modified,
+                    data=data,
+                ),
+            )
         tree.version = 0
         return tree
 
@@ -304,18 +312,50 @@ class FileSystem:
     def _top(self) -> _Place:
         mount = self._by_path.get("/")
         if mount is not None:
-            return _Place("/", mount.tree, None, "", mount.tree.root, mount.read_only, True)
-        return _Place("/", self.root, None, "", self.root.root, False, True)
+            return _Place(
+                "/",
+                mount.tree,
+                None,
+                "",
+                mount.tree.root,
+                mount.read_only,
+                True,
+            )
+        return _Place(
+            "/",
+            self.root,
+            None,
+            "",
+            self.root.root,
+            False,
+            True,
+        )
 
     def _child(self, place: _Place, name: str) -> _Place:
         path = f"{place.path.rstrip('/')}/{name}"
         mount = self._by_path.get(path)
         if mount is not None:
             node = self._mounted(mount)
-            return _Place(path, mount.tree, None, name, node, mount.read_only, True)
+            return _Place(
+                path,
+                mount.tree,
+                None,
+                name,
+                node,
+                mount.read_only,
+                True,
+            )
         parent = place.node
         node = parent.children.get(name) if parent is not None else None
-        return _Place(path, place.tree, parent, name, node, place.read_only, False)
+        return _Place(
+            path,
+            place.tree,
+            parent,
+            name,
+            node,
+            place.read_only,
+            False,
+        )
 
     def _entry(self, path: str, *, follow: bool = True) -> _Place:
         """Find an entry that is there."""
@@ -538,7 +578,16 @@ class FileSystem:
         place = self._find(path, follow=False)
         if place.node is not None:
             raise FileError(EXISTS)
-        self._add(place, Node(LINK, 0o777, now, target=target), now)
+        self._add(
+            place,
+            Node(
+                LINK,
+                0o777,
+                now,
+                target=target,
+            ),
+            now,
+        )
 
     def link(self, old: str, new: str, *, now: datetime) -> None:
         """Give a file a second path."""

@@ -173,7 +173,13 @@ def _converted(found: re.Match[str], arguments: _Arguments) -> tuple[str, bool]:
             value = arguments.integer()
             if conversion in "uxXo" and value < 0:
                 value += 1 << 64
-            text = _digits(value, conversion, flags, precision if has_precision else -1, width)
+            text = _digits(
+                value,
+                conversion,
+                flags,
+                precision if has_precision else -1,
+                width,
+            )
         case "f" | "F" | "e" | "E" | "g" | "G":
             size = precision if has_precision else 6
             text = f"%{flags.replace(chr(39), '')}.{size}{conversion}" % arguments.real()

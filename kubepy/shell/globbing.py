@@ -33,7 +33,12 @@ def has_pattern(text: str) -> bool:
 
 def unquoted(text: str) -> str:
     """Return the text that a pattern without special characters stands for."""
-    return re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL)
+    return re.sub(
+        r"\\(.)",
+        r"\1",
+        text,
+        flags=re.DOTALL,
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -168,7 +173,13 @@ def paths(pattern: str, cwd: str, files: FileSystem) -> list[str]:
         is_last = index == len(parts) - 1
         following = []
         for prefix in prefixes:
-            following += _entries(prefix, part, cwd, files, is_last=is_last)
+            following += _entries(
+                prefix,
+                part,
+                cwd,
+                files,
+                is_last=is_last,
+            )
         prefixes = following
     suffix = "/" if pattern.endswith("/") else ""
     return [prefix + suffix for prefix in prefixes]

@@ -13,7 +13,7 @@ from typing import Any
 
 from kubepy.shell import builtins, globbing
 from kubepy.shell.conditions import Condition, ConditionError
-from kubepy.shell.expansion import Expansion, ExpansionError, NeedsOutput
+from kubepy.shell.expansion import ExpansionError, NeedsOutput, WordExpansion
 from kubepy.shell.files import FileError
 from kubepy.shell.processes import (
     FILE,
@@ -23,12 +23,12 @@ from kubepy.shell.processes import (
     SOURCE,
     Block,
     Frame,
-    Handle,
+    OpenFile,
 )
 from kubepy.shell.programs import Programs
 from kubepy.shell.scope import FatalError, set_variable
 from kubepy.shell.stack import DATA, KIND, NODE, SCRIPT, STEP, Stack
-from kubepy.shell.syntax import Assignment, Command, Redirect
+from kubepy.shell.syntax import Assignment, Redirect, ShellCommand
 
 FAILED = 2  # the step of a compound command whose redirections have failed
 BAD_DESCRIPTOR = "Bad file descriptor"
@@ -83,7 +83,7 @@ class ShellInterpreter(Stack):
     def start_job(self, script: int, number: int) -> None:
         """Start a command in the background; it reads nothing."""
         child = self.machine.fork(self.process)
-        null = self.machine.open(Handle(NULL))
+        null = self.machine.open(OpenFile(NULL))
         child.handles[0] = null
         child.frames.append(["node", script, number, 0, None])
         shell = self.process.shell
@@ -158,7 +158,7 @@ class ShellInterpreter(Stack):
         set_variable(self.process, node.name, frame[DATA].pop(0))
         self.push_node(frame[SCRIPT], node.children[0])
 
-    def values_of(self, node: Command, frame: Frame) -> list[str]:
+    def values_of(self, node: ShellCommand, frame: Frame) -> list[str]:
         if not node.operators:
             return list(self.process.shell.args)
         expansion = self.expansion(frame)
@@ -190,7 +190,7 @@ class ShellInterpreter(Stack):
         for body in reversed(bodies):
             self.push_node(frame[SCRIPT], body)
 
-    def chosen_bodies(self, node: Command, expansion: Expansion) -> list[int]:
+    def chosen_bodies(self, node: ShellCommand, expansion: WordExpansion) -> list[int]:
         """Return the lists of ``case`` that are carried out."""
         subject = expansion.text(node.words[0])
         bodies: list[int] = []
@@ -251,7 +251,7 @@ class ShellInterpreter(Stack):
         if not is_negated and frame[DATA]:
             self.check_errexit()
 
-    def start_pipeline(self, frame: Frame, node: Command) -> list[int]:
+    def start_pipeline(self, frame: Frame, node: ShellCommand) -> list[int]:
         pids = []
         previous: int | None = None
         for index, child_node in enumerate(node.children):
@@ -260,8 +260,8 @@ class ShellInterpreter(Stack):
                 child.handles[0] = previous
             if index < len(node.children) - 1:
                 pipe = self.machine.new_pipe()
-                child.handles[1] = self.machine.open(Handle(PIPE_BEGIN, pipe=pipe))
-                previous = self.machine.open(Handle(PIPE_END, pipe=pipe))
+                child.handles[1] = self.machine.open(OpenFile(PIPE_BEGIN, pipe=pipe))
+                previous = self.machine.open(OpenFile(PIPE_END, pipe=pipe))
             child.frames.append(["node", frame[SCRIPT], child_node, 0, None])
             pids.append(child.pid)
         return pids
@@ -280,7 +280,12 @@ class ShellInterpreter(Stack):
         for word in node.words:
             takes_pattern = bool(words) and words[-1] in ("=", "==", "!=")
             words.append(expansion.pattern(word) if takes_pattern else expansion.text(word))
-        condition = Condition(words, self.machine.files, self.process.cwd, is_extended=True)
+        condition = Condition(
+            words,
+            self.machine.files,
+            self.process.cwd,
+            is_extended=True,
+        )
         try:
             status = int(not condition.holds())
         except ConditionError as error:
@@ -296,14 +301,14 @@ class ShellInterpreter(Stack):
 
     # --- substitutions and redirections
 
-    def expansion(self, frame: Frame) -> Expansion:
+    def expansion(self, frame: Frame) -> WordExpansion:
         """Return the expansion of the words of a command: it begins anew with each substitution
         that has ended, until all outputs are there."""
         waiting: dict[str, Any] = frame[DATA] or {}
         if "pid" in waiting:
             self.take_capture(waiting)
         self.changes = []
-        return Expansion(self.scope(), waiting.get("outputs", ()))
+        return WordExpansion(self.scope(), waiting.get("outputs", ()))
 
     def capture(self, frame: Frame, body: int) -> None:
         """Start the substitution that an expansion needs. It sees what the expansion has set by
@@ -313,7 +318,7 @@ class ShellInterpreter(Stack):
         for name, value in reversed(self.changes):
             self.restore_variables({name: value})
         pipe = machine.new_pipe()
-        child.handles[1] = machine.open(Handle(PIPE_BEGIN, pipe=pipe))
+        child.handles[1] = machine.open(OpenFile(PIPE_BEGIN, pipe=pipe))
         child.frames.append(["node", frame[SCRIPT], body, 0, None])
         if frame[DATA] is None:
             frame[DATA] = {"outputs": []}
@@ -402,7 +407,7 @@ class ShellInterpreter(Stack):
     def open_path(self, path: str, operator: str) -> int:
         machine = self.machine
         if path in ("/dev/null", "/dev/zero"):
-            return machine.open(Handle(NULL))
+            return machine.open(OpenFile(NULL))
         for number, name in enumerate(("/dev/stdin", "/dev/stdout", "/dev/stderr")):
             if path in (name, f"/proc/self/fd/{number}", f"/dev/fd/{number}"):
                 return self.process.handles.get(number, 0)
@@ -414,17 +419,27 @@ class ShellInterpreter(Stack):
         absolute = machine.absolute(self.process, path)
         if operator == "<":
             if machine.files.is_dir(absolute):
-                return machine.open(Handle(SOURCE, path=absolute))
+                return machine.open(OpenFile(SOURCE, path=absolute))
             machine.files.read(absolute)
-            return machine.open(Handle(SOURCE, path=absolute))
+            return machine.open(OpenFile(SOURCE, path=absolute))
         is_appended = operator in (">>", "&>>", "<>")
         mode = 0o666 & ~self.process.shell.umask
         mode_of_new = None if machine.files.exists(absolute) else mode
         if is_appended and machine.files.exists(absolute):
-            machine.files.write(absolute, b"", now=machine.now, append=True)
+            machine.files.write(
+                absolute,
+                b"",
+                now=machine.now,
+                append=True,
+            )
         else:
-            machine.files.write(absolute, b"", now=machine.now, mode=mode_of_new)
-        return machine.open(Handle(FILE, path=absolute))
+            machine.files.write(
+                absolute,
+                b"",
+                now=machine.now,
+                mode=mode_of_new,
+            )
+        return machine.open(OpenFile(FILE, path=absolute))
 
     # --- simple commands
 
@@ -439,7 +454,12 @@ class ShellInterpreter(Stack):
             self.check_errexit()
             return
         if not words:
-            self.assign_only(frame, node, expansion, targets)
+            self.assign_only(
+                frame,
+                node,
+                expansion,
+                targets,
+            )
             return
         variables = self.assigned(node.assignments, expansion)
         self.trace(words)
@@ -454,7 +474,9 @@ class ShellInterpreter(Stack):
             frame[DATA] = None
         self.invoke(words, variables)
 
-    def targets_of(self, words: list[str], node: Command, expansion: Expansion) -> list[str] | None:
+    def targets_of(
+        self, words: list[str], node: ShellCommand, expansion: WordExpansion
+    ) -> list[str] | None:
         """Return what the words of redirections become. Those of a program are expanded in its
         process: an error ends that process alone, and the result is None."""
         before = len(self.changes)
@@ -482,7 +504,7 @@ class ShellInterpreter(Stack):
         return words
 
     def assign_only(
-        self, frame: Frame, node: Command, expansion: Expansion, targets: list[str]
+        self, frame: Frame, node: ShellCommand, expansion: WordExpansion, targets: list[str]
     ) -> None:
         """Set variables; the status is that of the last substitution."""
         for assignment in node.assignments:
@@ -498,7 +520,7 @@ class ShellInterpreter(Stack):
             self.process.status = self.redirect_status
         self.check_errexit()
 
-    def assign(self, assignment: Assignment, expansion: Expansion) -> str:
+    def assign(self, assignment: Assignment, expansion: WordExpansion) -> str:
         """Carry out an assignment, and return the new value."""
         name = assignment.name
         scope = self.scope()
@@ -508,7 +530,7 @@ class ShellInterpreter(Stack):
         scope.assign(name, value)
         return value
 
-    def assigned(self, assignments: list[Assignment], expansion: Expansion) -> dict[str, str]:
+    def assigned(self, assignments: list[Assignment], expansion: WordExpansion) -> dict[str, str]:
         """Return the variables that a command gets. Each sees those before it."""
         if not assignments:
             return {}
@@ -542,9 +564,19 @@ class ShellInterpreter(Stack):
             return
         builtin = builtins.BUILTINS.get(name)
         if builtin is not None:
-            builtins.run(self, builtin, words, variables)
+            builtins.run(
+                self,
+                builtin,
+                words,
+                variables,
+            )
             return
-        self.push("program", -1, -1, {"argv": words, "env": variables})
+        self.push(
+            "program",
+            -1,
+            -1,
+            {"argv": words, "env": variables},
+        )
 
     def on_variables(self, frame: Frame) -> None:
         """Put the variables back that a word of the shell had."""
@@ -559,7 +591,12 @@ class ShellInterpreter(Stack):
             saved["locals"][name] = shell.variables.get(name)
             set_variable(self.process, name, value)
         shell.args = words[1:]
-        self.push("call", -1, -1, saved)
+        self.push(
+            "call",
+            -1,
+            -1,
+            saved,
+        )
         self.push_node(function[0], function[1])
 
     def on_call(self, frame: Frame) -> None:

@@ -26,13 +26,13 @@ from kubepy.shell.processes import (
     SOURCE,
     TERM,
     Block,
-    Handle,
+    OpenFile,
     Pipe,
     Process,
     loop_heights,
 )
 from kubepy.shell.surroundings import Isolated, Surroundings
-from kubepy.shell.syntax import Command, Script
+from kubepy.shell.syntax import Script, ShellCommand
 
 FIRST_PAUSE = timedelta(milliseconds=10)  # that a busy program is taken to have worked; doubled
 PIPE_SIZE = 65_536  # bytes that wait in a pipe
@@ -97,7 +97,7 @@ class Kernel(ABC):
         self.unknown_ends = setting.unknown_ends
         self.unknowns: list[str] = []
         self.processes: dict[int, Process] = {}
-        self.handles: dict[int, Handle] = {}
+        self.handles: dict[int, OpenFile] = {}
         self.pipes: dict[int, Pipe] = {}
         self.captured_pipes: set[int] = set()
         self.ports: list[int] = []
@@ -296,7 +296,7 @@ class Kernel(ABC):
         """Return a script by its number."""
         return parse(self._scripts[script])
 
-    def node(self, script: int, number: int) -> Command:
+    def node(self, script: int, number: int) -> ShellCommand:
         """Return a command of a script."""
         return parse(self._scripts[script]).nodes[number]
 
@@ -306,7 +306,7 @@ class Kernel(ABC):
         """Return the absolute path of a name that a process uses."""
         return posixpath.join(process.cwd, path)
 
-    def open(self, handle: Handle) -> int:
+    def open(self, handle: OpenFile) -> int:
         """Return the number of a new open file."""
         self._last_handle += 1
         self.handles[self._last_handle] = handle
@@ -316,7 +316,7 @@ class Kernel(ABC):
         """Return an open file from which a text is read."""
         pipe = self.new_pipe()
         self.pipes[pipe].data = text.encode("utf-8", "surrogateescape")
-        return self.open(Handle(PIPE_END, pipe=pipe))
+        return self.open(OpenFile(PIPE_END, pipe=pipe))
 
     def new_pipe(self) -> int:
         """Return the number of a new pipe."""
@@ -324,7 +324,7 @@ class Kernel(ABC):
         self.pipes[self._last_pipe] = Pipe()
         return self._last_pipe
 
-    def handle_of(self, process: Process, number: int) -> Handle | None:
+    def handle_of(self, process: Process, number: int) -> OpenFile | None:
         """Return an open file of a process by its descriptor."""
         return self.handles.get(process.handles.get(number, 0))
 
@@ -339,9 +339,14 @@ class Kernel(ABC):
             case "file":
                 self._append(process, handle, data)
             case "in":
-                self._write_pipe(process, process.handles[number], handle, data)
+                self._write_pipe(
+                    process,
+                    process.handles[number],
+                    handle,
+                    data,
+                )
 
-    def _print(self, handle: Handle, data: bytes) -> None:
+    def _print(self, handle: OpenFile, data: bytes) -> None:
         outputs = self._outputs.setdefault(handle.session, [])
         last = outputs[-1] if outputs else None
         if last is not None and last.time == self.now and last.stream == handle.stream:
@@ -349,9 +354,14 @@ class Kernel(ABC):
         else:
             outputs.append(Output(self.now, handle.stream, data))
 
-    def _append(self, process: Process, handle: Handle, data: bytes) -> None:
+    def _append(self, process: Process, handle: OpenFile, data: bytes) -> None:
         try:
-            self.files.write(handle.path, data, now=self.now, append=True)
+            self.files.write(
+                handle.path,
+                data,
+                now=self.now,
+                append=True,
+            )
         except FileError as error:
             message = f"{process.argv[0]}: write error: {error.problem}\n"
             process.status = 1
@@ -360,7 +370,7 @@ class Kernel(ABC):
             if errors is not None and errors.kind == SINK:
                 self._print(errors, message.encode())
 
-    def _write_pipe(self, process: Process, number: int, handle: Handle, data: bytes) -> None:
+    def _write_pipe(self, process: Process, number: int, handle: OpenFile, data: bytes) -> None:
         if not self._is_read(handle.pipe):
             self.deliver(process, PIPE)
             return
@@ -369,7 +379,7 @@ class Kernel(ABC):
         if len(pipe.data) > PIPE_SIZE and handle.pipe not in self.captured_pipes:
             process.block = Block("write", handle=number)
 
-    def _has_room(self, handle: Handle) -> bool:
+    def _has_room(self, handle: OpenFile) -> bool:
         pipe = self.pipes.get(handle.pipe)
         return pipe is None or len(pipe.data) <= PIPE_SIZE or not self._is_read(handle.pipe)
 
@@ -401,7 +411,7 @@ class Kernel(ABC):
             if number in self.handles
         )
 
-    def peek_input(self, handle: Handle) -> tuple[bytes, bool]:
+    def peek_input(self, handle: OpenFile) -> tuple[bytes, bool]:
         """Return what can be read now, and whether nothing comes after it."""
         if handle.kind == PIPE_END:
             return self.pipes[handle.pipe].data, not self._is_written(handle.pipe)
@@ -412,7 +422,7 @@ class Kernel(ABC):
                 return b"", True
         return b"", True
 
-    def take_input(self, handle: Handle, size: int) -> None:
+    def take_input(self, handle: OpenFile, size: int) -> None:
         """Take bytes that were read."""
         if handle.kind == PIPE_END:
             pipe = self.pipes[handle.pipe]
@@ -420,7 +430,7 @@ class Kernel(ABC):
         elif handle.kind == SOURCE:
             handle.offset += size
 
-    def _is_at_end(self, handle: Handle) -> bool:
+    def _is_at_end(self, handle: OpenFile) -> bool:
         return self.peek_input(handle)[1]
 
     def _can_read(self, block: Block) -> bool:

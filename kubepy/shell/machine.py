@@ -21,10 +21,10 @@ from kubepy.shell.processes import (
     SIGNAL_NAMES,
     SINK,
     Block,
-    Handle,
+    OpenFile,
     Pipe,
     Process,
-    Shell,
+    ShellState,
 )
 from kubepy.shell.programs import Programs, StartError
 from kubepy.shell.surroundings import Surroundings
@@ -69,18 +69,26 @@ class Machine(Kernel):
         if not is_main:
             self._last_pid = max(self._last_pid, 1)
         pid = self._new_pid()
-        shell = Shell(variables={**self.env, **(env or {})}, main_pid=pid)
+        shell = ShellState(variables={**self.env, **(env or {})}, main_pid=pid)
         shell.exported = sorted(shell.variables)
-        process = Process(pid, 0, pid, list(argv), self.cwd, shell, self.now)
+        process = Process(
+            pid,
+            0,
+            pid,
+            list(argv),
+            self.cwd,
+            shell,
+            self.now,
+        )
         process.unknown_ends = self.unknown_ends if unknown_ends is None else unknown_ends
         process.files_version = self.files.version
         pipe = self.new_pipe()
         self.pipes[pipe].data = stdin or b""
         self.pipes[pipe].is_fed = stdin is None
         process.handles = {
-            0: self.open(Handle(PIPE_END, pipe=pipe)),
-            1: self.open(Handle(SINK, session=pid, stream="stdout")),
-            2: self.open(Handle(SINK, session=pid, stream="stdout" if tty else "stderr")),
+            0: self.open(OpenFile(PIPE_END, pipe=pipe)),
+            1: self.open(OpenFile(SINK, session=pid, stream="stdout")),
+            2: self.open(OpenFile(SINK, session=pid, stream="stdout" if tty else "stderr")),
         }
         process.frames.append(
             ["program", -1, -1, 0, {"argv": list(argv), "env": {}, "replaces": True}]
@@ -235,7 +243,12 @@ class Machine(Kernel):
         action = process.shell.traps.get(SIGNAL_NAMES.get(number, ""), "")
         if not action:
             return False
-        interpreter.push("trapped", -1, -1, process.status)
+        interpreter.push(
+            "trapped",
+            -1,
+            -1,
+            process.status,
+        )
         interpreter.push_script(action)
         return True
 
@@ -291,7 +304,7 @@ class Machine(Kernel):
         processes = [Process.from_json(each) for each in value["processes"]]
         machine.processes = {process.pid: process for process in processes}
         machine.handles = {
-            int(number): Handle.from_json(handle) for number, handle in value["handles"].items()
+            int(number): OpenFile.from_json(handle) for number, handle in value["handles"].items()
         }
         machine.pipes = {
             int(number): Pipe(data.encode("latin-1"), is_fed)

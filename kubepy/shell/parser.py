@@ -12,11 +12,11 @@ from kubepy.shell.syntax import (
     Arithmetic,
     Assignment,
     CaseItem,
-    Command,
     Parameter,
     Part,
     Redirect,
     Script,
+    ShellCommand,
     Substitution,
     Text,
     Word,
@@ -76,17 +76,17 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.position = 0
-        self.nodes: list[Command] = []
-        self.heredocs: list[tuple[Command, int, str, bool, bool]] = []
+        self.nodes: list[ShellCommand] = []
+        self.heredocs: list[tuple[ShellCommand, int, str, bool, bool]] = []
 
     # --- nodes and positions
 
-    def add(self, node: Command) -> int:
+    def add(self, node: ShellCommand) -> int:
         self.nodes.append(node)
         return len(self.nodes) - 1
 
-    def new(self, kind: str) -> Command:
-        return Command(kind, line=self.line)
+    def new(self, kind: str) -> ShellCommand:
+        return ShellCommand(kind, line=self.line)
 
     @property
     def line(self) -> int:
@@ -167,7 +167,12 @@ class _Parser:
                 raise self.unexpected()
             self.read_heredocs()
         except ShellSyntaxError as error:
-            return Script(self.nodes, number, error.message, error.line)
+            return Script(
+                self.nodes,
+                number,
+                error.message,
+                error.line,
+            )
         except UnknownConstruct:
             unknown = self.add(self.new("unknown"))
             main.children.append(unknown)
@@ -182,7 +187,7 @@ class _Parser:
             raise self.unexpected()
         return self.add(node)
 
-    def parse_items(self, node: Command) -> None:
+    def parse_items(self, node: ShellCommand) -> None:
         while True:
             self.skip_newlines()
             if not self.peek() or self.peek() == ")" or self.starts(";;"):
@@ -283,14 +288,14 @@ class _Parser:
             return self.parse_function(match_name[0])
         return self.parse_simple()
 
-    def with_redirects(self, node: Command) -> int:
+    def with_redirects(self, node: ShellCommand) -> int:
         while True:
             self.skip_blanks()
             if not self.take_redirect(node):
                 break
         return self.add(node)
 
-    def parse_subshell(self) -> Command:
+    def parse_subshell(self) -> ShellCommand:
         node = self.new("subshell")
         self.position += 1
         node.children.append(self.parse_list())
@@ -300,14 +305,14 @@ class _Parser:
         self.position += 1
         return node
 
-    def parse_group(self) -> Command:
+    def parse_group(self) -> ShellCommand:
         node = self.new("group")
         self.take("{")
         node.children.append(self.parse_list())
         self.take("}")
         return node
 
-    def parse_if(self) -> Command:
+    def parse_if(self) -> ShellCommand:
         node = self.new("if")
         self.take("if")
         node.children.append(self.parse_list())
@@ -324,7 +329,7 @@ class _Parser:
         self.take("fi")
         return node
 
-    def parse_loop(self, word: str) -> Command:
+    def parse_loop(self, word: str) -> ShellCommand:
         node = self.new("loop")
         self.take(word)
         node.operators.append(word)
@@ -332,13 +337,13 @@ class _Parser:
         self.parse_do(node)
         return node
 
-    def parse_do(self, node: Command) -> None:
+    def parse_do(self, node: ShellCommand) -> None:
         self.skip_newlines()
         self.take("do")
         node.children.append(self.parse_list())
         self.take("done")
 
-    def parse_for(self) -> Command:
+    def parse_for(self) -> ShellCommand:
         node = self.new("for")
         self.take("for")
         self.skip_blanks()
@@ -364,7 +369,7 @@ class _Parser:
         self.parse_do(node)
         return node
 
-    def parse_arithmetic_for(self, node: Command) -> Command:
+    def parse_arithmetic_for(self, node: ShellCommand) -> ShellCommand:
         """Parse ``for ((a; b; c))``: a loop with its three expressions as words."""
         text = self.take_arithmetic_text()
         parts = text.split(";")
@@ -381,7 +386,7 @@ class _Parser:
         self.take("done")
         return node
 
-    def parse_case(self) -> Command:
+    def parse_case(self) -> ShellCommand:
         node = self.new("case")
         self.take("case")
         self.skip_blanks()
@@ -448,7 +453,7 @@ class _Parser:
         node.children.append(self.parse_command())
         return self.add(node)
 
-    def parse_condition(self) -> Command:
+    def parse_condition(self) -> ShellCommand:
         """Parse ``[[ … ]]``: its words, in which nothing is split."""
         node = self.new("condition")
         self.take("[[")
@@ -472,7 +477,7 @@ class _Parser:
         """Tell whether ``((`` begins an expression, and not a subshell in a subshell."""
         return self.closes_arithmetic(self.position)
 
-    def parse_arithmetic_command(self) -> Command:
+    def parse_arithmetic_command(self) -> ShellCommand:
         node = self.new("arithmetic")
         text = self.take_arithmetic_text()
         node.words.append(_Parser(text).parse_arithmetic_word())
@@ -520,7 +525,7 @@ class _Parser:
 
     # --- redirections
 
-    def take_redirect(self, node: Command) -> bool:
+    def take_redirect(self, node: ShellCommand) -> bool:
         found = REDIRECT.match(self.text, self.position)
         if found is None:
             return False
@@ -539,7 +544,7 @@ class _Parser:
             node.redirects.append(Redirect(descriptor, operator, self.parse_word()))
         return True
 
-    def begin_heredoc(self, node: Command, descriptor: int, operator: str) -> None:
+    def begin_heredoc(self, node: ShellCommand, descriptor: int, operator: str) -> None:
         begin = self.position
         word = self.parse_word()
         is_quoted = any(ch in self.text[begin : self.position] for ch in "'\"\\")
@@ -670,12 +675,26 @@ class _Parser:
         found = NAME.match(self.text, self.position + 1)
         if found:
             self.position = found.end()
-            parts.append(Parameter(found[0], "", (), is_quoted))
+            parts.append(
+                Parameter(
+                    found[0],
+                    "",
+                    (),
+                    is_quoted,
+                )
+            )
             return
         following = self.text[self.position + 1 : self.position + 2]
         if following and (following.isdigit() or following in SPECIAL_PARAMETERS):
             self.position += 2
-            parts.append(Parameter(following, "", (), is_quoted))
+            parts.append(
+                Parameter(
+                    following,
+                    "",
+                    (),
+                    is_quoted,
+                )
+            )
             return
         parts.append(Text("$", is_quoted))
         self.position += 1
@@ -758,19 +777,34 @@ class _Parser:
             name = self.take_parameter_name(after=1)
             if self.peek() == "}":
                 self.position += 1
-                return Parameter(name, "length", (), is_quoted)
+                return Parameter(
+                    name,
+                    "length",
+                    (),
+                    is_quoted,
+                )
             raise UnknownConstruct
         is_indirect = self.peek() == "!"
         name = self.take_parameter_name(after=1 if is_indirect else 0)
         if self.peek() == "}":
             self.position += 1
-            return Parameter(name, "!" if is_indirect else "", (), is_quoted)
+            return Parameter(
+                name,
+                "!" if is_indirect else "",
+                (),
+                is_quoted,
+            )
         if is_indirect or self.peek() == "[":
             raise UnknownConstruct
         operator = self.take_parameter_operator()
         is_text = operator.lstrip(":") in ("", "-", "=", "?", "+")
         word = self.parse_operand(is_quoted and is_text)
-        return Parameter(name, operator, word, is_quoted)
+        return Parameter(
+            name,
+            operator,
+            word,
+            is_quoted,
+        )
 
     def take_parameter_name(self, after: int) -> str:
         begin = self.position + after

@@ -25,7 +25,7 @@ IGNORED = frozenset({17, 18, 23, 28})  # signals that do nothing to a process th
 
 
 @dataclass(slots=True)
-class Handle:
+class OpenFile:
     """An open file, which several processes may share.
 
     :ivar kind: ``null``; ``sink``: the standard output or error of a session (``stream``);
@@ -62,7 +62,7 @@ class Pipe:
 
 
 @dataclass(slots=True)
-class Shell:
+class ShellState:
     """The state of a shell beside its frames.
 
     :ivar outer_loops: the loops around the subshell that it is.
@@ -88,7 +88,7 @@ class Shell:
 
     def to_json(self) -> dict[str, Any]:
         """Return the state as JSON, without what is usual."""
-        usual = Shell()
+        usual = ShellState()
         values = {name: getattr(self, name) for name in self.__slots__}
         return {name: value for name, value in values.items() if value != getattr(usual, name)}
 
@@ -97,9 +97,9 @@ class Shell:
         """Read what :meth:`to_json` has returned."""
         return cls(**value)
 
-    def copy(self) -> Shell:
+    def copy(self) -> ShellState:
         """Return a copy for a subshell: traps are not inherited, but for ignored signals."""
-        return Shell(
+        return ShellState(
             variables=dict(self.variables),
             exported=list(self.exported),
             readonly=list(self.readonly),
@@ -141,7 +141,13 @@ class Block:
     def from_json(cls, value: list[Any]) -> Self:
         """Read what :meth:`to_json` has returned."""
         kind, moment, pids, handle, version = value
-        return cls(kind, parse_time(moment) if moment else None, pids, handle, version)
+        return cls(
+            kind,
+            parse_time(moment) if moment else None,
+            pids,
+            handle,
+            version,
+        )
 
 
 @dataclass(slots=True)
@@ -160,7 +166,7 @@ class Process:
     session: int
     argv: list[str]
     cwd: str
-    shell: Shell
+    shell: ShellState
     started: datetime
     handles: dict[int, int] = field(default_factory=dict)
     frames: list[Frame] = field(default_factory=list)
@@ -211,7 +217,7 @@ class Process:
             session,
             value["argv"],
             value["cwd"],
-            Shell.from_json(value["shell"]),
+            ShellState.from_json(value["shell"]),
             parse_time(value["started"]),
             handles={int(number): handle for number, handle in value["handles"].items()},
             frames=value["frames"],

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from kubepy.shell import builtins
 from kubepy.shell.files import FileError
-from kubepy.shell.processes import PIPE_END, Block, Frame, Process, Shell
+from kubepy.shell.processes import PIPE_END, Block, Frame, Process, ShellState
 from kubepy.shell.streams import STREAMS, NotAStream
-from kubepy.shell.utility import Delay, Invocation, Unknown
+from kubepy.shell.utility import Delay, Execution, Unknown
 from kubepy.shell.words import OWN_WORDS, PROGRAMS, SHELLS, program_name
 from kubepy.shell.wrappers import WrappedCommand, wrapped_command
 
@@ -43,7 +43,7 @@ class NeedsInput(Exception):
     """A program that needs all of its input, which is not there yet."""
 
 
-class ProgramCall(Invocation):
+class ProgramCall(Execution):
     """A call whose input is looked at only when the program asks for it."""
 
     stack: Stack
@@ -116,13 +116,26 @@ class Programs:
         if name in SHELLS:
             self._run_shell(stack, frame, argv)
         elif name in PROGRAMS:
-            self._run_builtin(stack, frame, name, argv)
-        elif self._run_wrapped(stack, frame, name, argv) or self._run_stream(
-            stack, frame, name, argv
-        ):
+            self._run_builtin(
+                stack,
+                frame,
+                name,
+                argv,
+            )
+        elif self._run_wrapped(
+            stack,
+            frame,
+            name,
+            argv,
+        ) or self._run_stream(stack, frame, name, argv):
             return
         elif self._utility(name) is not None:
-            self._run_utility(stack, frame, name, argv[1:])
+            self._run_utility(
+                stack,
+                frame,
+                name,
+                argv[1:],
+            )
         elif "/" in word:
             self._run_file(stack, frame, argv)
         elif word in OWN_WORDS:
@@ -142,7 +155,12 @@ class Programs:
 
     def _run_builtin(self, stack: Stack, frame: Frame, name: str, argv: list[str]) -> None:
         stack.pop()
-        builtins.run(stack, builtins.BUILTINS[name], [name, *argv[1:]], {})
+        builtins.run(
+            stack,
+            builtins.BUILTINS[name],
+            [name, *argv[1:]],
+            {},
+        )
 
     def _run_wrapped(self, stack: Stack, frame: Frame, name: str, argv: list[str]) -> bool:
         """Carry out a program that runs another one in its place. Return whether it is one."""
@@ -204,7 +222,12 @@ class Programs:
 
     def _run_utility(self, stack: Stack, frame: Frame, name: str, args: list[str]) -> None:
         process = stack.process
-        call = self._invocation(stack, frame, name, args)
+        call = self._invocation(
+            stack,
+            frame,
+            name,
+            args,
+        )
         utility = self._utility(name)
         try:
             status = utility(call)
@@ -288,7 +311,7 @@ class Programs:
         """Run a program for another one, which takes its output."""
         name = program_name(argv[0])
         utility = self._utility(name)
-        inner = Invocation(
+        inner = Execution(
             name=name, args=argv[1:], stdin=stdin, env=call.env, cwd=call.cwd, files=call.files,
             now=call.now, hostname=call.hostname, surroundings=call.surroundings, user=call.user,
             pid=call.pid, random=call.random, run=call.run, processes=call.processes,
@@ -297,19 +320,27 @@ class Programs:
         if utility is not None:
             status = utility(inner)
         else:
-            status = self._run_apart(call, argv, stdin, inner)
+            status = self._run_apart(
+                call,
+                argv,
+                stdin,
+                inner,
+            )
         call.is_steady = call.is_steady and inner.is_steady
         return status, bytes(inner.stdout), bytes(inner.stderr)
 
-    def _run_apart(
-        self, call: ProgramCall, argv: list[str], stdin: bytes, inner: Invocation
-    ) -> int:
+    def _run_apart(self, call: ProgramCall, argv: list[str], stdin: bytes, inner: Execution) -> int:
         """Run a shell or one of its words in a process of its own, which must end at once."""
         name = program_name(argv[0])
         if name not in SHELLS and name not in PROGRAMS:
             raise Unknown(argv[0])
         machine = self._machine
-        pid = machine.start(argv, env=call.env, stdin=stdin, unknown_ends=0.0)
+        pid = machine.start(
+            argv,
+            env=call.env,
+            stdin=stdin,
+            unknown_ends=0.0,
+        )
         process = machine.processes[pid]
         process.cwd = call.cwd
         machine.run_apart(pid)
@@ -370,7 +401,12 @@ class Programs:
         }
         env |= frame[DATA].get("env") or {}
         name = program_name(argv[0]) or posixpath.basename(argv[0])
-        shell = Shell(variables=env, exported=sorted(env), zero=argv[0], main_pid=process.pid)
+        shell = ShellState(
+            variables=env,
+            exported=sorted(env),
+            zero=argv[0],
+            main_pid=process.pid,
+        )
         shell.umask = process.shell.umask
         shell.has_braces = name in ("bash", "zsh", "ksh")
         process.shell = shell
@@ -411,7 +447,12 @@ class Programs:
             self._begin_file(stack, args)
             return
         shell.args = args
-        stack.push("input", -1, -1, "")
+        stack.push(
+            "input",
+            -1,
+            -1,
+            "",
+        )
 
     def _begin_file(self, stack: Stack, args: list[str]) -> None:
         shell = stack.process.shell
@@ -421,7 +462,12 @@ class Programs:
         except FileError as error:
             problem = "No such file" if error.problem.startswith("No such") else error.problem
             if self._machine.files.exists(posixpath.dirname(path)) and not self.is_of_model(path):
-                stack.push("unknown_script", -1, -1, args[0])
+                stack.push(
+                    "unknown_script",
+                    -1,
+                    -1,
+                    args[0],
+                )
                 return
             stack.complain(f"cannot open {args[0]}: {problem}")
             stack.exit(2 if problem == "No such file" else 126)

@@ -70,7 +70,12 @@ class Stack:
             shell.exported = sorted({*shell.exported, *variables})
         else:
             saved = {name: shell.variables.get(name) for name in variables}
-            self.push("variables", -1, -1, saved)
+            self.push(
+                "variables",
+                -1,
+                -1,
+                saved,
+            )
         for name, value in variables.items():
             set_variable(self.process, name, value)
 

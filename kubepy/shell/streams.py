@@ -66,7 +66,12 @@ def tee(stack: Stack, frame: Frame, args: list[str]) -> int | None:
         frame[DATA]["failed"] = []
         for path in paths:
             try:
-                machine.files.write(path, b"", now=machine.now, append="-a" in args)
+                machine.files.write(
+                    path,
+                    b"",
+                    now=machine.now,
+                    append="-a" in args,
+                )
             except FileError as error:
                 frame[DATA]["failed"].append(path)
                 machine.write(process, 2, f"tee: {path}: {error.problem}\n".encode())
@@ -74,7 +79,12 @@ def tee(stack: Stack, frame: Frame, args: list[str]) -> int | None:
     def copy(data: bytes) -> None:
         for path in paths:
             if path not in frame[DATA]["failed"]:
-                machine.files.write(path, data, now=machine.now, append=True)
+                machine.files.write(
+                    path,
+                    data,
+                    now=machine.now,
+                    append=True,
+                )
         machine.write(process, 1, data)
 
     status = _copied(stack, copy)

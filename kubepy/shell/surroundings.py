@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 Headers = tuple[tuple[str, str], ...]
 
 
-class HttpRequest(NamedTuple):
+class NetworkRequest(NamedTuple):
     """A request over HTTP.
 
     :ivar url: with scheme, host and, where it is not the scheme's own, port.
@@ -47,7 +47,7 @@ class NetworkError(Exception):
 class Surroundings(Protocol):
     """The network as one container sees it. Everything here raises NetworkError."""
 
-    def http(self, request: HttpRequest, now: datetime) -> HttpAnswer:
+    def http(self, request: NetworkRequest, now: datetime) -> HttpAnswer:
         """Send a request."""
 
     def connect(self, host: str, port: int, now: datetime) -> None:
@@ -60,7 +60,7 @@ class Surroundings(Protocol):
 class Isolated:
     """The surroundings of a container without a network."""
 
-    def http(self, request: HttpRequest, now: datetime) -> HttpAnswer:
+    def http(self, request: NetworkRequest, now: datetime) -> HttpAnswer:
         """Find no host."""
         raise NetworkError("no such host")
 

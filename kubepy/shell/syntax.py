@@ -75,7 +75,7 @@ class CaseItem(NamedTuple):
 
 
 @dataclass(slots=True)
-class Command:
+class ShellCommand:
     """A command.
 
     :ivar kind: ``list``, ``and_or``, ``pipeline``, ``simple``, ``subshell``, ``group``, ``if``,
@@ -105,7 +105,7 @@ class Script(NamedTuple):
     :ivar error_line: the line of the error. What comes before it is in ``nodes`` all the same.
     """
 
-    nodes: list[Command]
+    nodes: list[ShellCommand]
     main: int
     error: str = ""
     error_line: int = 0

@@ -1,6 +1,6 @@
 """The form of a program that is not one of the shell's own words.
 
-A utility is a function of an :class:`Invocation` that returns an exit status. It takes no time: it
+A utility is a function of an :class:`Execution` that returns an exit status. It takes no time: it
 gets all of its standard input, and what it prints is there at once. A program that takes time, or
 that must read while others write, raises :class:`Delay` or is one of the machine's own.
 """
@@ -40,7 +40,7 @@ class Delay(Exception):
 
 
 @dataclass(slots=True)
-class Invocation:
+class Execution:
     """One call of a program.
 
     :ivar name: the word that it was called by, without a folder.
@@ -89,4 +89,4 @@ class Invocation:
         self.is_steady = False
 
 
-Utility = Callable[[Invocation], int]
+Utility = Callable[[Execution], int]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kubepy.shell.builtins import Usage, sleep_seconds
+from kubepy.shell.builtins import BadUsage, sleep_seconds
 from kubepy.shell.processes import SIGNALS
 
 ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
@@ -95,6 +95,6 @@ def _of_timeout(args: list[str]) -> WrappedCommand | None:
         return None
     try:
         seconds = sleep_seconds(words[:1])
-    except Usage:
+    except BadUsage:
         return None
     return WrappedCommand(words[1:], seconds=seconds, signal=signal)

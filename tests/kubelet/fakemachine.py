@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from kubepy.kubelet import inside
-from kubepy.kubelet.inside import CannotConnect, CannotStart, HttpReply, PodRequest
+from kubepy.kubelet.inside import CannotConnect, CannotStart, PodReply, PodRequest
 
 
 class FakeExit(NamedTuple):
@@ -186,11 +186,11 @@ class FakeContainers:
         if port != 80:
             raise CannotConnect("connection refused")
 
-    def http_to_pod(self, client: Any, pod: Any, port: int, request: PodRequest) -> HttpReply:
+    def http_to_pod(self, client: Any, pod: Any, port: int, request: PodRequest) -> PodReply:
         self.connect_to_pod(client, pod, port)
         self.requests.append(request)
         text = f"{request.method} {request.target} at {pod['metadata']['name']}\n"
-        return HttpReply(200, "OK", {"content-type": "text/plain"}, text.encode())
+        return PodReply(200, "OK", {"content-type": "text/plain"}, text.encode())
 
 
 def install(monkeypatch: pytest.MonkeyPatch) -> FakeContainers:

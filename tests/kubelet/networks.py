@@ -17,7 +17,7 @@ from kubepy.kubelet.network import Network
 from kubepy.kubelet.network.connections import Connections
 from kubepy.kubelet.network.listeners import DeclaredListeners
 from kubepy.kubelet.network.view import ENDPOINT_SLICES
-from kubepy.shell.surroundings import HttpRequest, NetworkError
+from kubepy.shell.surroundings import NetworkError, NetworkRequest
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 NOW_TEXT = "2026-01-01T12:00:00Z"
@@ -178,7 +178,7 @@ class SmallCluster:
         connections = self.inside(who) if isinstance(who, dict) else who
         try:
             now = NOW + timedelta(seconds=seconds)
-            answer = connections.http(HttpRequest("GET", url), now)
+            answer = connections.http(NetworkRequest("GET", url), now)
         except NetworkError as error:
             return error.kind
         return f"{answer.status} {answer.body.decode().strip()}"

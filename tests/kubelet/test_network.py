@@ -13,7 +13,7 @@ from kubepy.controlplane import build_manager
 from kubepy.controlplane.open import open_cluster
 from kubepy.kubelet.network import Network
 from kubepy.kubelet.network.listeners import DeclaredListeners
-from kubepy.shell.surroundings import HttpRequest
+from kubepy.shell.surroundings import NetworkRequest
 from tests.kubelet.networks import Says
 
 Object = dict[str, Any]
@@ -61,11 +61,11 @@ def test_pod_reaches_a_deployment_through_its_service(tmp_path: Path) -> None:
     connections = network.from_pod(pods[0])
     names = sorted(pod["metadata"]["name"] for pod in pods)
     answers = [
-        connections.http(HttpRequest("GET", "http://web.default"), now).body.decode().strip()
+        connections.http(NetworkRequest("GET", "http://web.default"), now).body.decode().strip()
         for _ in names
     ]
     assert sorted(answers) == names
-    health = connections.http(HttpRequest("GET", "https://kubernetes.default.svc/healthz"), now)
+    health = connections.http(NetworkRequest("GET", "https://kubernetes.default.svc/healthz"), now)
     assert health.body == b"ok"
     assert connections.resolve("kubernetes.default.svc", now) == ("10.96.0.1",)
     cluster.close()

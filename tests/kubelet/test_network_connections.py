@@ -9,7 +9,7 @@ import pytest
 
 from kubepy.kubelet.network.connections import Connections
 from kubepy.kubelet.network.failures import CONNECT_LIMIT
-from kubepy.shell.surroundings import HttpRequest, NetworkError
+from kubepy.shell.surroundings import NetworkError, NetworkRequest
 from tests.kubelet.networks import NOW, Codes, Says, SmallCluster
 
 
@@ -131,7 +131,7 @@ def test_rule_says_body_and_headers(cluster: SmallCluster) -> None:
     http = (("/", Codes(200, 0, 200, "hello\n")),)
     cluster.behaviours["own"] = Says(listens=(80,), http=http)
     pod = cluster.pod("web-0")
-    answer = cluster.inside(pod).http(HttpRequest("GET", "http://localhost"), NOW)
+    answer = cluster.inside(pod).http(NetworkRequest("GET", "http://localhost"), NOW)
     assert (answer.status, answer.body) == (200, b"hello\n")
     assert answer.headers[0] == ("X-Served-By", "rule")
 
@@ -139,7 +139,7 @@ def test_rule_says_body_and_headers(cluster: SmallCluster) -> None:
 def test_probe_asks_a_pod_whatever_its_policies_say(cluster: SmallCluster) -> None:
     pod = cluster.web("web-0")
     cluster.policy("deny", podSelector={}, policyTypes=["Ingress", "Egress"])
-    request = HttpRequest("GET", "/")
+    request = NetworkRequest("GET", "/")
     answer = cluster.network.http_to_pod(pod, 80, request)  # type: ignore[arg-type]
     assert (answer.status, answer.reason, answer.body) == (200, "OK", b"web-0\n")
     with pytest.raises(NetworkError, match="refused"):

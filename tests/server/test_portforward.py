@@ -9,7 +9,7 @@ from http.client import HTTPConnection
 
 import pytest
 
-from kubepy.kubelet.inside import HttpReply, PodRequest
+from kubepy.kubelet.inside import PodReply, PodRequest
 from kubepy.kubelet.portstreams import PortStream
 from kubepy.server import spdy
 from tests.kubelet.fakemachine import FakeContainers
@@ -29,8 +29,8 @@ REQUEST = b"GET /a?b=c HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 # --- bytes ----------------------------------------------------------------------------------------
 
 
-def echo(request: PodRequest) -> HttpReply:
-    return HttpReply(200, "OK", {"X-Method": request.method}, request.body or b"none")
+def echo(request: PodRequest) -> PodReply:
+    return PodReply(200, "OK", {"X-Method": request.method}, request.body or b"none")
 
 
 def test_stream_answers_requests_one_after_the_other() -> None:

@@ -58,7 +58,7 @@ class AttachOptions(Options):
 
 
 class Attachment(NamedTuple):
-    """What attaching is to do.
+    """The options of an attachment.
 
     :ivar command: the command that attaches again, for the message at the end.
     """
@@ -104,7 +104,12 @@ def attach(factory: Factory, options: AttachOptions) -> None:
     resource, obj = named_object(
         factory, options, words, "cannot attach to multiple objects at a time"
     )
-    pod = attachable_pod(factory, resource, obj, options.pod_running_timeout)
+    pod = attachable_pod(
+        factory,
+        resource,
+        obj,
+        options.pod_running_timeout,
+    )
     check_is_running(pod, "attach")
     attachment = Attachment(
         options.line.path, options.container, options.stdin, options.tty, options.quiet
@@ -115,7 +120,12 @@ def attach(factory: Factory, options: AttachOptions) -> None:
 def attach_pod(factory: Factory, pod: Object, attachment: Attachment) -> None:
     """Attach to a container of a pod until it ends. Raises CliError, Status, NoContainers."""
     try:
-        container = find_or_default_container(factory, pod, attachment.container, attachment.quiet)
+        container = find_or_default_container(
+            factory,
+            pod,
+            attachment.container,
+            attachment.quiet,
+        )
     except CliError as error:
         raise CliError(f"cannot attach to the container: {error}") from None
     name = container["name"]
@@ -132,7 +142,12 @@ def attach_pod(factory: Factory, pod: Object, attachment: Attachment) -> None:
     except InternalError as error:  # as kubectl shows the Status of a stream
         raise CliError(error.message) from None
     reads = reads and bool(container.get("stdin"))
-    StreamedSession(factory, session, reads=reads, tty=tty).run()
+    StreamedSession(
+        factory,
+        session,
+        reads=reads,
+        tty=tty,
+    ).run()
     if reads and tty and not attachment.quiet:
         factory.print(_reattach_message(pod, name, attachment.command))
 
@@ -163,7 +178,12 @@ def attach_or_log(factory: Factory, pod: Object, attachment: Attachment) -> None
 
 def print_log(factory: Factory, pod: Object, attachment: Attachment) -> None:
     """Print the log of a container as it is. Raises CliError, Status."""
-    container = find_or_default_container(factory, pod, attachment.container, attachment.quiet)
+    container = find_or_default_container(
+        factory,
+        pod,
+        attachment.container,
+        attachment.quiet,
+    )
     client = factory.client
     present = cast("Pod", client.get(PODS, name_of(pod), namespace=namespace_of(pod)))
     log = log_of(client, present, LogOptions(container["name"]))

@@ -90,9 +90,19 @@ def cp(factory: Factory, options: CopyOptions) -> None:
     require_containers(factory, "cp")
     factory.catch_up()
     if source.pod:
-        _copy_from_pod(factory, options, source, target)
+        _copy_from_pod(
+            factory,
+            options,
+            source,
+            target,
+        )
     else:
-        _copy_to_pod(factory, options, source, target)
+        _copy_to_pod(
+            factory,
+            options,
+            source,
+            target,
+        )
 
 
 def file_spec(word: str) -> FileSpec:
@@ -115,7 +125,12 @@ class _Copier:
         namespace = spec.namespace or factory.namespace
         self._pod = factory.client.get(PODS, spec.pod, namespace=namespace)
         check_is_running(self._pod, "exec into")
-        container = chosen_container(factory, self._pod, options.container, quiet=False)
+        container = chosen_container(
+            factory,
+            self._pod,
+            options.container,
+            quiet=False,
+        )
         self._container: str = container["name"]
 
     def run(self, words: list[str], stdin: bytes | None = None) -> tuple[int, bytes, bytes]:
@@ -184,7 +199,12 @@ def _copy_from_pod(
     copier = _Copier(factory, options, source)
     status, data, err = copier.run(["tar", "cf", "-", source.path])
     _show(factory, b"", err)
-    _unpack(factory, source, target.path, data)
+    _unpack(
+        factory,
+        source,
+        target.path,
+        data,
+    )
     end_with(factory, status)
 
 
@@ -206,7 +226,13 @@ def _unpack(factory: Factory, source: FileSpec, target: str, data: bytes) -> Non
             if not _is_below(place, target):
                 factory.say(f"warning: file {quote(place)} is outside target destination, skipping")
                 continue
-            _write(factory, source, archive, member, place)
+            _write(
+                factory,
+                source,
+                archive,
+                member,
+                place,
+            )
 
 
 def _is_below(place: str, target: str) -> bool:

@@ -297,7 +297,12 @@ class Debugger:
         attempt = 0
         name = ""
         while not name or find_container(pod, name) is not None:
-            suffix = ids.suffix("debugger", uid_of(pod), number=number, attempt=attempt)
+            suffix = ids.suffix(
+                "debugger",
+                uid_of(pod),
+                number=number,
+                attempt=attempt,
+            )
             name = f"debugger-{suffix}"
             attempt += 1
         if not self._options.quiet:
@@ -337,7 +342,13 @@ class Debugger:
             options.keep_startup,
             options.keep_init_containers,
         )
-        apply_profile(options.profile, pod, name, style, kept)
+        apply_profile(
+            options.profile,
+            pod,
+            name,
+            style,
+            kept,
+        )
         if self._custom is None:
             return
         container = find_container(pod, name)
@@ -405,7 +416,12 @@ class Debugger:
         created = client.create(PODS, copied, namespace=namespace)
         if options.replace:
             at_once = DeleteOptions(grace_period_seconds=0)
-            client.delete(PODS, name_of(pod), namespace=namespace, options=at_once)
+            client.delete(
+                PODS,
+                name_of(pod),
+                namespace=namespace,
+                options=at_once,
+            )
         return created, name
 
     def _copy_of(self, pod: Object) -> tuple[Object, str]:

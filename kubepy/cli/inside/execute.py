@@ -89,9 +89,19 @@ def exec_(factory: Factory, options: ExecOptions) -> None:
     resource, obj = named_object(
         factory, options, words, "cannot exec into multiple objects at a time"
     )
-    pod = attachable_pod(factory, resource, obj, options.pod_running_timeout)
+    pod = attachable_pod(
+        factory,
+        resource,
+        obj,
+        options.pod_running_timeout,
+    )
     check_is_running(pod, "exec into")
-    container = chosen_container(factory, pod, options.container, options.quiet)
+    container = chosen_container(
+        factory,
+        pod,
+        options.container,
+        options.quiet,
+    )
     reads = options.stdin
     tty = has_terminal(factory, options.tty and reads, options.quiet)
     try:
@@ -100,7 +110,15 @@ def exec_(factory: Factory, options: ExecOptions) -> None:
         )
     except InternalError as error:  # as kubectl shows the Status of a stream
         raise CliError(error.message) from None
-    end_with(factory, StreamedSession(factory, session, reads=reads, tty=tty).run())
+    end_with(
+        factory,
+        StreamedSession(
+            factory,
+            session,
+            reads=reads,
+            tty=tty,
+        ).run(),
+    )
 
 
 def _subject(options: ExecOptions) -> list[str]:
@@ -126,7 +144,12 @@ def check_is_running(pod: Object, purpose: str) -> None:
 def chosen_container(factory: Factory, pod: Object, name: str, quiet: bool) -> Object:
     """Return the container of ``-c``, or the default one. Raises CliError."""
     if not name:
-        return find_or_default_container(factory, pod, "", quiet)
+        return find_or_default_container(
+            factory,
+            pod,
+            "",
+            quiet,
+        )
     container = find_container(pod, name)
     if container is None:
         raise CliError(

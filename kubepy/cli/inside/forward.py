@@ -94,7 +94,12 @@ def port_forward(factory: Factory, options: PortForwardOptions) -> None:
     resource, obj = named_object(
         factory, options, words[:1], "cannot forward ports of multiple objects at a time"
     )
-    pod = attachable_pod(factory, resource, obj, options.pod_running_timeout)
+    pod = attachable_pod(
+        factory,
+        resource,
+        obj,
+        options.pod_running_timeout,
+    )
     service = obj if resource.key == SERVICES else None
     ports = [_forwarded(word, pod, service) for word in words[1:]]
     phase = status_of(pod).get("phase")
@@ -319,7 +324,7 @@ class Forwarder:
     def _pass_on(self, connection: _Connection) -> None:
         """Let the pod take what a client has sent, and send its answer."""
 
-        def exchange(request: inside.PodRequest) -> inside.HttpReply:
+        def exchange(request: inside.PodRequest) -> inside.PodReply:
             self._factory.driver.react()
             return inside.http_to_pod(
                 self._factory.client, self._present_pod(), connection.port.remote, request

@@ -19,7 +19,7 @@ _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 
 
 class Kept(NamedTuple):
-    """What the copy of a pod keeps of it."""
+    """The parts of a pod that its copy keeps."""
 
     labels: bool = False
     annotations: bool = False

@@ -25,7 +25,7 @@ with lazy_imports():
 
 
 class AttachedRun(NamedTuple):
-    """What ``run`` is to do with the pod that it has made.
+    """The things that ``run`` does with the pod that it has made.
 
     :ivar command: the command that attaches again.
     :ivar policy: the propagation policy with which ``--rm`` deletes.
@@ -56,8 +56,19 @@ def attach_to_created(
 
 def _attach(factory: Factory, run: AttachedRun, pod: Object) -> None:
     """Attach to the pod until its container ends. Raises SilentExit for one that has failed."""
-    pod = _wait_for(factory, pod, run.timeout, _can_be_shown)
-    attachment = Attachment(run.command, "", run.stdin, run.tty, run.quiet)
+    pod = _wait_for(
+        factory,
+        pod,
+        run.timeout,
+        _can_be_shown,
+    )
+    attachment = Attachment(
+        run.command,
+        "",
+        run.stdin,
+        run.tty,
+        run.quiet,
+    )
     print_log(factory, pod, attachment)
     if not _is_completed(pod):
         attach_or_log(factory, pod, attachment)
@@ -66,7 +77,12 @@ def _attach(factory: Factory, run: AttachedRun, pod: Object) -> None:
     is_over = _has_succeeded
     if run.restart == "Never":
         is_over = _is_completed
-    ended = _wait_for(factory, pod, run.timeout, is_over)
+    ended = _wait_for(
+        factory,
+        pod,
+        run.timeout,
+        is_over,
+    )
     _end_as(factory, ended)
 
 
@@ -123,7 +139,13 @@ def _end_as(factory: Factory, pod: Object) -> None:
 
 def _remove(factory: Factory, run: AttachedRun, created: list[Object]) -> None:
     """Delete what was created, and say so. What is gone already is no error."""
-    deletion = DeletionSettings(-1, False, run.policy, NONE, False)
+    deletion = DeletionSettings(
+        -1,
+        False,
+        run.policy,
+        NONE,
+        False,
+    )
     deletion_options = requests.DeleteOptions(propagation_policy=run.policy)
     for obj in created:
         kind = obj["kind"].lower()
@@ -131,7 +153,12 @@ def _remove(factory: Factory, run: AttachedRun, created: list[Object]) -> None:
         name = name_of(obj)
         namespace = namespace_of(obj)
         try:
-            factory.client.delete(resource.gvr, name, namespace=namespace, options=deletion_options)
+            factory.client.delete(
+                resource.gvr,
+                name,
+                namespace=namespace,
+                options=deletion_options,
+            )
         except errors.NotFound:
             continue
         if not run.quiet:

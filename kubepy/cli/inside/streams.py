@@ -98,7 +98,7 @@ def has_terminal(factory: Factory, tty: bool, quiet: bool) -> bool:
 
 
 class Sink(Protocol):
-    """What takes bytes."""
+    """A taker of bytes."""
 
     def write(self, data: bytes, /) -> object: ...
 

@@ -1,4 +1,4 @@
-"""What makes the containers of a pod do what they do: which annotation, rule, setting or well-known
+"""The reasons for what the containers of a pod do: which annotation, rule, setting or well-known
 image, and which part of the manifest (``kubepy why pod/NAME --behaviour``)."""
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Said(NamedTuple):
 
 
 class ContainerAnswer(NamedTuple):
-    """What one container does.
+    """The behaviour of one container.
 
     :param is_known: whether anything is known of its image.
     """
@@ -45,7 +45,7 @@ class ContainerAnswer(NamedTuple):
 
 
 class BehaviourAnswer(NamedTuple):
-    """What the containers of a pod do.
+    """The behaviours of the containers of a pod.
 
     :param containers: how they live, ``modelled`` or ``simple``.
     :param notes: what is not known, a line each.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kubepy.api.clock import parse_time
 from kubepy.api.values.goformat import parse_duration
-from kubepy.kubelet.modelled.records import ContainerRecord, Ending, PodRecord
+from kubepy.kubelet.modelled.records import ContainerRecord, PodRecord, RunEnd
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -70,10 +70,10 @@ def _set_backoff(record: ContainerRecord, status: ContainerStatus) -> None:
     record.backoff_set = record.ending.finished
 
 
-def _ending(terminated: ContainerStateTerminated, run: int) -> Ending:
+def _ending(terminated: ContainerStateTerminated, run: int) -> RunEnd:
     started = terminated.get("startedAt")
     finished = parse_time(terminated["finishedAt"])
-    return Ending(
+    return RunEnd(
         exit_code=terminated.get("exitCode", 0),
         reason=terminated.get("reason", ""),
         finished=finished,

@@ -66,8 +66,19 @@ def modelled_pods(
     """Return the modelled pods of a manager's cluster."""
     client = context.client
     view = InformerView(context.informers, client)
-    agent = node_agent(client, view, context.informers.get, draw, turns)
-    return ModelledPods(agent, client.value, client.set_values, defaults)
+    agent = node_agent(
+        client,
+        view,
+        context.informers.get,
+        draw,
+        turns,
+    )
+    return ModelledPods(
+        agent,
+        client.value,
+        client.set_values,
+        defaults,
+    )
 
 
 def node_agent(
@@ -86,7 +97,12 @@ def node_agent(
     opening: list[str] = []  # pods whose processes are run up to now
 
     def machine_of(pod: Pod, container: Container) -> Machine | None:
-        machine = opened_machine(agent, client, pod, container)
+        machine = opened_machine(
+            agent,
+            client,
+            pod,
+            container,
+        )
         uid = uid_of(pod)
         if machine is not None and uid not in opening:  # it may be a process of it that asks
             opening.append(uid)
@@ -117,7 +133,12 @@ def opened_machine(
     if node is None:
         return None
     record = load_record(client.value(f"{RECORD}{uid_of(pod)}")) or record_of_status(pod, now)
-    host = PodHost(agent, pod, cast("Node", node), is_rehearsal=True)
+    host = PodHost(
+        agent,
+        pod,
+        cast("Node", node),
+        is_rehearsal=True,
+    )
     return PodLife(pod, record, host).machine_for_commands(container["name"])
 
 
@@ -151,6 +172,17 @@ def modelled_pods_of(client: Client) -> ModelledPods:
     def draw(pod: Pod, purpose: str, low: float, high: float) -> float:
         return low
 
-    agent = node_agent(client, view, view.get, draw, {})
+    agent = node_agent(
+        client,
+        view,
+        view.get,
+        draw,
+        {},
+    )
     defaults = client.settings.kubelet.annotations()
-    return ModelledPods(agent, client.value, client.set_values, defaults)
+    return ModelledPods(
+        agent,
+        client.value,
+        client.set_values,
+        defaults,
+    )

@@ -1,4 +1,4 @@
-"""Which pods are modelled, and which just run. Pure functions."""
+"""The choice of the pods that are modelled; all others just run. Pure functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the life of a pod finds on its node: images, files, processes, logs, the network.
+"""The node of a pod, as the life of the pod finds it: images, files, processes, logs, the network.
 
 A :class:`NodeAgent` serves all pods; a :class:`PodHost` one pod, for one look at it.
 """
@@ -23,7 +23,7 @@ from kubepy.kubelet.environment import (
     user_of,
 )
 from kubepy.kubelet.lastingvolumes import unprocessed_claims
-from kubepy.kubelet.modelled.life import Process
+from kubepy.kubelet.modelled.life import MainProcess
 from kubepy.kubelet.modelled.logs import LogStore, last_lines
 from kubepy.kubelet.modelled.programs import program_of
 from kubepy.kubelet.modelled.records import PodRecord
@@ -45,14 +45,14 @@ if TYPE_CHECKING:
     from kubepy.kubelet.lastingvolumes import LastingVolumes
     from kubepy.kubelet.network import ClusterView
     from kubepy.shell.files import FileSystem
-    from kubepy.shell.surroundings import HttpAnswer, HttpRequest
+    from kubepy.shell.surroundings import HttpAnswer, NetworkRequest
 
 KEPT_LOGS = 2  # of a container: the present run's and the one's before
 DNS_SERVICE = "kube-dns"
 
 
 class NodeAgent(NamedTuple):
-    """What all pods of the cluster have in common for their kubelets.
+    """The things that all pods of the cluster have in common for their kubelets.
 
     :ivar images: the images that each node has.
     :ivar draw: draws a number of seconds from a range, for a pod and a purpose.
@@ -89,7 +89,12 @@ class PodHost:
 
     def rehearsing(self) -> PodHost:
         """Return a host for a look ahead."""
-        return PodHost(self._agent, self._pod, self._node, is_rehearsal=True)
+        return PodHost(
+            self._agent,
+            self._pod,
+            self._node,
+            is_rehearsal=True,
+        )
 
     def behaviour(self, container: Container) -> Behaviour:
         """Return what rules, annotations and the table of images say of a container."""
@@ -99,11 +104,21 @@ class PodHost:
         """Draw a number of seconds from a range."""
         if low >= high:
             return low
-        return self._agent.draw(self._pod, purpose, low, high)
+        return self._agent.draw(
+            self._pod,
+            purpose,
+            low,
+            high,
+        )
 
     def obstacles(self, container: Container) -> StartObstacles:
         """Return what keeps volumes from being mounted and the container from being created."""
-        obstacles = obstacles_of(self._pod, self._agent.find, init_fails=False, pull_fails=False)
+        obstacles = obstacles_of(
+            self._pod,
+            self._agent.find,
+            init_fails=False,
+            pull_fails=False,
+        )
         name = container["name"]
         if obstacles.mounts or obstacles.of(name) is not None:
             return obstacles
@@ -116,7 +131,12 @@ class PodHost:
 
     def mount_problems(self, record: PodRecord, now: datetime) -> list[str]:
         """Return what keeps volumes from being mounted, as the messages of ``FailedMount``."""
-        obstacles = obstacles_of(self._pod, self._agent.find, init_fails=False, pull_fails=False)
+        obstacles = obstacles_of(
+            self._pod,
+            self._agent.find,
+            init_fails=False,
+            pull_fails=False,
+        )
         problems = [
             f"MountVolume.SetUp failed for volume {quote(volume)} : {message}"
             for volume, message in obstacles.mounts
@@ -156,7 +176,7 @@ class PodHost:
 
     # --- processes
 
-    def start(self, record: PodRecord, container: Container, now: datetime) -> Process:
+    def start(self, record: PodRecord, container: Container, now: datetime) -> MainProcess:
         """Start the main process of a container. Raises StartError."""
         behaviour = self.behaviour(container)
         variables = self._variables(container)
@@ -164,7 +184,7 @@ class PodHost:
         expanded: Container = {**container, "command": command, "args": arguments}
         program = program_of(expanded, behaviour)
         if program.is_opaque:
-            return Process(None)
+            return MainProcess(None)
         machine = self.new_machine(record, container, now)
         machine.start(
             program.command,
@@ -173,7 +193,7 @@ class PodHost:
             is_main=True,
         )
         machine.run(now)
-        return Process(machine)
+        return MainProcess(machine)
 
     def new_machine(self, record: PodRecord, container: Container, now: datetime) -> Machine:
         """Return a machine in which nothing runs."""
@@ -191,7 +211,12 @@ class PodHost:
         )
         return Machine(
             files,
-            process_environment(self._pod, container, variables, behaviour.env),
+            process_environment(
+                self._pod,
+                container,
+                variables,
+                behaviour.env,
+            ),
             setting,
             now=now,
             surroundings=self._agent.network.from_pod(self._pod),
@@ -219,7 +244,13 @@ class PodHost:
     def _container_files(
         self, container: Container, variables: Mapping[str, str]
     ) -> ContainerFiles:
-        return ContainerFiles(self._pod, container, self._node, self._trees, variables)
+        return ContainerFiles(
+            self._pod,
+            container,
+            self._node,
+            self._trees,
+            variables,
+        )
 
     def _dns_address(self) -> str:
         service = self._agent.view.get("services", "kube-system", DNS_SERVICE)
@@ -289,7 +320,12 @@ class PodHost:
         saved = record.volumes.get(volume["name"])
         if saved is not None:
             return Tree.from_json(saved)
-        tree = volume_tree(self._pod, volume, self._sources(), now)
+        tree = volume_tree(
+            self._pod,
+            volume,
+            self._sources(),
+            now,
+        )
         if tree is not None:
             return tree
         if self._agent.lasting.holds(volume):
@@ -349,7 +385,12 @@ class PodHost:
         if self._is_rehearsal:
             self._logs.setdefault((container["name"], run), []).extend(output)
         else:
-            self._agent.logs.append(uid_of(self._pod), container["name"], run, output)
+            self._agent.logs.append(
+                uid_of(self._pod),
+                container["name"],
+                run,
+                output,
+            )
 
     def begin_log(self, container: Container, run: int) -> None:
         """Forget the log of the run before the last."""
@@ -363,7 +404,7 @@ class PodHost:
 
     # --- network
 
-    def http(self, record: PodRecord, request: HttpRequest, now: datetime) -> HttpAnswer:
+    def http(self, record: PodRecord, request: NetworkRequest, now: datetime) -> HttpAnswer:
         """Send a request of the kubelet: to the pod itself, or to another address. Raises
         NetworkError."""
         url = urlsplit(request.url)
@@ -371,7 +412,12 @@ class PodHost:
         port = url.port or (443 if url.scheme == "https" else 80)
         if host == self._address:
             pod = self._reported(record, now)
-            return self._agent.network.http_to_pod(pod, port, request, now)
+            return self._agent.network.http_to_pod(
+                pod,
+                port,
+                request,
+                now,
+            )
         return self._agent.network.from_node(self._node).http(request, now)
 
     def connect(self, record: PodRecord, host: str, port: int, now: datetime) -> None:
@@ -388,7 +434,13 @@ class PodHost:
     def _reported(self, record: PodRecord, now: datetime) -> Pod:
         """Return the pod with the status that it has at this moment."""
         host_ip = (self._pod.get("status") or {}).get("hostIP") or ""
-        status = reported_status(self._pod, record, host_ip, self._address, now)
+        status = reported_status(
+            self._pod,
+            record,
+            host_ip,
+            self._address,
+            now,
+        )
         return {**self._pod, "status": status}
 
     def answers_change(

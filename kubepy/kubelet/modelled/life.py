@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kubepy.kubelet.behaviours import Behaviour
     from kubepy.kubelet.outcomes import StartObstacles
     from kubepy.shell.machine import Machine
-    from kubepy.shell.surroundings import HttpAnswer, HttpRequest
+    from kubepy.shell.surroundings import HttpAnswer, NetworkRequest
 
 NORMAL, WARNING = "Normal", "Warning"
 SPEC_FIELDS = {
@@ -35,7 +35,7 @@ class PodEvent(NamedTuple):
     field_path: str = ""
 
 
-class Process(NamedTuple):
+class MainProcess(NamedTuple):
     """The main process of a container's run.
 
     :ivar machine: None: a program of which nothing is known, which runs until it is stopped.
@@ -45,7 +45,7 @@ class Process(NamedTuple):
 
 
 class Host(Protocol):
-    """What the life of a pod asks of its node and of the cluster around it."""
+    """The node of a pod and the cluster around it, as the life of the pod asks them."""
 
     def behaviour(self, container: Container) -> Behaviour:
         """Return what rules, annotations and the table of images say of a container."""
@@ -64,7 +64,7 @@ class Host(Protocol):
         """Tell whether the node has the image of a container, and note that it has it from now
         on."""
 
-    def start(self, record: PodRecord, container: Container, now: datetime) -> Process:
+    def start(self, record: PodRecord, container: Container, now: datetime) -> MainProcess:
         """Start the main process of a container. Raises StartError."""
 
     def restore(self, record: PodRecord, container: Container) -> Machine | None:
@@ -101,7 +101,7 @@ class Host(Protocol):
     def last_lines(self, container: Container, run: int) -> str:
         """Return the end of a log: at most 80 lines and 2,048 bytes."""
 
-    def http(self, record: PodRecord, request: HttpRequest, now: datetime) -> HttpAnswer:
+    def http(self, record: PodRecord, request: NetworkRequest, now: datetime) -> HttpAnswer:
         """Send a request of the kubelet. Raises NetworkError."""
 
     def connect(self, record: PodRecord, host: str, port: int, now: datetime) -> None:
@@ -209,7 +209,14 @@ class PodLife:
         if container:
             list_name = self._specs[container][0]
             field_path = f"{SPEC_FIELDS[list_name]}{{{container}}}"
-        self.events.append(PodEvent(event_type, reason, message, field_path))
+        self.events.append(
+            PodEvent(
+                event_type,
+                reason,
+                message,
+                field_path,
+            )
+        )
 
     def touch(self) -> None:
         """Note that the status may have changed."""

@@ -1,4 +1,4 @@
-"""What the containers of modelled pods answer on their ports."""
+"""The answers of the containers of modelled pods on their ports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kubepy.kubelet.modelled.programs import program_of
 from kubepy.kubelet.network import Listener
 from kubepy.kubelet.network.listeners import ports_of, reason_of, running_containers
 from kubepy.shell.files import FileError, FileSystem
-from kubepy.shell.surroundings import HttpAnswer, HttpRequest
+from kubepy.shell.surroundings import HttpAnswer, NetworkRequest
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Container, Pod
@@ -45,8 +45,18 @@ class Listeners:
         """Return the first container that listens on a port."""
         for container, started in running_containers(pod):
             behaviour = self._behaviour_of(pod, container)
-            if self._listens(pod, container, behaviour, port):
-                site = Site(pod, container, behaviour, self._machine_of)
+            if self._listens(
+                pod,
+                container,
+                behaviour,
+                port,
+            ):
+                site = Site(
+                    pod,
+                    container,
+                    behaviour,
+                    self._machine_of,
+                )
                 return Listener(container["name"], site.answering(started))
         return None
 
@@ -63,7 +73,7 @@ class Listeners:
 
 
 class Site:
-    """What one container answers to requests over HTTP."""
+    """The answers of one container to requests over HTTP."""
 
     def __init__(
         self, pod: Pod, container: Container, behaviour: Behaviour, machine_of: FindMachine
@@ -73,16 +83,16 @@ class Site:
         self._behaviour = behaviour
         self._machine_of = machine_of
 
-    def answering(self, started: datetime) -> Callable[[HttpRequest, datetime], HttpAnswer]:
+    def answering(self, started: datetime) -> Callable[[NetworkRequest, datetime], HttpAnswer]:
         """Return the function that answers for a container which has started then."""
 
-        def answer(request: HttpRequest, now: datetime) -> HttpAnswer:
+        def answer(request: NetworkRequest, now: datetime) -> HttpAnswer:
             age = (now - started).total_seconds()
             return self._answer(request, age)
 
         return answer
 
-    def _answer(self, request: HttpRequest, age: float) -> HttpAnswer:
+    def _answer(self, request: NetworkRequest, age: float) -> HttpAnswer:
         path = urlsplit(request.url).path or "/"
         schedule = schedule_of(self._behaviour, path)
         line = f"{name_of(self._pod)}\n"
@@ -144,4 +154,9 @@ def _answer(status: int, body: bytes, headers: tuple[tuple[str, str], ...] = ())
     names = {name.lower() for name, _ in headers}
     own = () if "content-type" in names else (("Content-Type", PLAIN),)
     length = (("Content-Length", str(len(body))),)
-    return HttpAnswer(status, reason_of(status), (*own, *headers, *length), body)
+    return HttpAnswer(
+        status,
+        reason_of(status),
+        (*own, *headers, *length),
+        body,
+    )

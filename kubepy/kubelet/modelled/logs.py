@@ -17,8 +17,8 @@ LONGEST = 256 * 1024  # characters
 LAST_LINES, LAST_BYTES = 80, 2048  # of a log that stands for a termination message
 
 
-class LogEntry(NamedTuple):
-    """What a process has printed at a moment: whole lines, but for the last."""
+class PrintedText(NamedTuple):
+    """The output of a process at a moment: whole lines, but for the last."""
 
     time: datetime
     stream: str
@@ -30,14 +30,14 @@ def log_name(uid: str, container: str, run: int) -> str:
     return f"{LOG}{uid}/{container}/{run}"
 
 
-def parse_log(text: str | None) -> list[LogEntry]:
+def parse_log(text: str | None) -> list[PrintedText]:
     """Read a log."""
     if text is None:
         return []
-    return [LogEntry(parse_time(time), stream, part) for time, stream, part in json.loads(text)]
+    return [PrintedText(parse_time(time), stream, part) for time, stream, part in json.loads(text)]
 
 
-def dump_log(entries: list[LogEntry]) -> str:
+def dump_log(entries: list[PrintedText]) -> str:
     """Return a log as text; of one that is too long the end."""
     length = 0
     kept: list[list[str]] = []
@@ -49,7 +49,7 @@ def dump_log(entries: list[LogEntry]) -> str:
     return json.dumps(kept[::-1], separators=(",", ":"), ensure_ascii=False)
 
 
-def join_output(entries: list[LogEntry], output: list[tuple[datetime, str, bytes]]) -> None:
+def join_output(entries: list[PrintedText], output: list[tuple[datetime, str, bytes]]) -> None:
     """Append what was printed; parts of one line are put together, with the time of its begin."""
     for time, stream, data in output:
         text = data.decode("utf-8", "replace")
@@ -59,10 +59,10 @@ def join_output(entries: list[LogEntry], output: list[tuple[datetime, str, bytes
         ):
             entries[-1] = last._replace(text=last.text + text)
         else:
-            entries.append(LogEntry(time, stream, text))
+            entries.append(PrintedText(time, stream, text))
 
 
-def last_lines(entries: list[LogEntry]) -> str:
+def last_lines(entries: list[PrintedText]) -> str:
     """Return the end of a log."""
     text = "".join(entry.text for entry in entries)
     lines = text.splitlines(keepends=True)[-LAST_LINES:]
@@ -82,7 +82,7 @@ class LogStore:
         self._value = value
         self._set_value = set_value
 
-    def read(self, uid: str, container: str, run: int) -> list[LogEntry]:
+    def read(self, uid: str, container: str, run: int) -> list[PrintedText]:
         """Return the log of a run."""
         return parse_log(self._value(log_name(uid, container, run)))
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Look(NamedTuple):
-    """What a look at a pod has shown.
+    """The result of a look at a pod.
 
     :ivar record: the pod as it is now.
     :ivar events: those that have happened since the last look.
@@ -65,7 +65,12 @@ class ModelledPods:
 
     def lives(self, pod: Pod, node: Node) -> bool:
         """Tell whether a pod on its node is modelled."""
-        if is_modelled(pod, node, self.agent.behaviours, self._defaults):
+        if is_modelled(
+            pod,
+            node,
+            self.agent.behaviours,
+            self._defaults,
+        ):
             return True
         return uid_of(pod) in self.opened
 

@@ -15,7 +15,7 @@ from kubepy.api.meta import is_being_deleted
 from kubepy.kubelet.modelled.life import WARNING, PodLife
 from kubepy.kubelet.modelled.records import ContainerRecord, ProbeRecord
 from kubepy.quoting import quote
-from kubepy.shell.surroundings import HttpRequest, NetworkError
+from kubepy.shell.surroundings import NetworkError, NetworkRequest
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Container, Probe
@@ -27,7 +27,7 @@ MAX_OUTPUT = 10 * 1024  # bytes of what a probe's command prints
 
 
 class ProbeResult(NamedTuple):
-    """What a probe has found.
+    """The result of a probe.
 
     :ivar is_steady: the next probe finds the same while no file changes.
     """
@@ -54,7 +54,13 @@ def begin_probes(life: PodLife, container: Container, record: ContainerRecord) -
         succeeds = True if probe_type == LIVENESS else None
         started = ProbeRecord(phase=phase, succeeds=succeeds)
         record.probes[probe_type] = started
-        started.due = _first_tick(life, probe_type, probe, started, record)
+        started.due = _first_tick(
+            life,
+            probe_type,
+            probe,
+            started,
+            record,
+        )
     settle_readiness(life, container, record)
 
 
@@ -95,7 +101,12 @@ def settle_readiness(life: PodLife, container: Container, record: ContainerRecor
             if probe and state and startup is not None:
                 if probe_type == READINESS:
                     state.phase = life.now
-                state.due = _first_tick_after(life, probe, state, record)
+                state.due = _first_tick_after(
+                    life,
+                    probe,
+                    state,
+                    record,
+                )
 
     readiness = record.probes.get(READINESS)
     if record.gets_ready is not None:
@@ -167,11 +178,28 @@ def run_probes(life: PodLife, container: Container, record: ContainerRecord) -> 
         if state.due > life.now and not is_ended:
             continue
         was_due = True
-        result = _probe(life, container, probe, state)
+        result = _probe(
+            life,
+            container,
+            probe,
+            state,
+        )
         if result is None:
             continue
-        _take_result(life, container, record, probe_type, result)
-        _plan_next(life, container, probe, state, result)
+        _take_result(
+            life,
+            container,
+            record,
+            probe_type,
+            result,
+        )
+        _plan_next(
+            life,
+            container,
+            probe,
+            state,
+            result,
+        )
     return was_due
 
 
@@ -180,7 +208,12 @@ def _plan_next(
 ) -> None:
     is_at_rest = result.succeeds and state.succeeds is True
     if is_at_rest and result.is_steady:
-        state.due = _next_change(life, container, probe, state)
+        state.due = _next_change(
+            life,
+            container,
+            probe,
+            state,
+        )
         state.version = _version(life, container["name"])
     else:
         state.due = _tick(probe, state, life.now + timedelta(microseconds=1))
@@ -249,7 +282,12 @@ def _probe(
 ) -> ProbeResult | None:
     """Make a probe, or end the one under way; None: it goes on."""
     if probe.get("exec"):
-        return _probe_by_command(life, container, probe, state)
+        return _probe_by_command(
+            life,
+            container,
+            probe,
+            state,
+        )
     if probe.get("httpGet"):
         return _probe_by_http(life, container, probe)
     if probe.get("tcpSocket"):
@@ -320,7 +358,7 @@ def _probe_by_http(life: PodLife, container: Container, probe: Probe) -> ProbeRe
     headers = tuple(
         (header["name"], header.get("value", "")) for header in action.get("httpHeaders") or ()
     )
-    request = HttpRequest("GET", url, headers=headers)
+    request = NetworkRequest("GET", url, headers=headers)
     try:
         answer = life.host.http(life.record, request, life.now)
     except NetworkError as error:
@@ -331,7 +369,12 @@ def _probe_by_http(life: PodLife, container: Container, probe: Probe) -> ProbeRe
     if 300 <= answer.status < 400:
         body = answer.body.decode("utf-8", "replace")
         message = f"Probe terminated redirects, Response body: {body}"
-        return ProbeResult(succeeds=True, output=message, is_warning=True, is_steady=False)
+        return ProbeResult(
+            succeeds=True,
+            output=message,
+            is_warning=True,
+            is_steady=False,
+        )
     message = f"HTTP probe failed with statuscode: {answer.status}"
     return ProbeResult(succeeds=False, output=message, is_steady=False)
 
@@ -343,7 +386,12 @@ def _probe_by_connection(life: PodLife, container: Container, probe: Probe) -> P
         return ProbeResult(succeeds=False, output="")
     host = action.get("host") or life.address
     try:
-        life.host.connect(life.record, host, port, life.now)
+        life.host.connect(
+            life.record,
+            host,
+            port,
+            life.now,
+        )
     except NetworkError as error:
         return ProbeResult(
             succeeds=False, output=network_problem(error, host, port), is_steady=False
@@ -355,7 +403,12 @@ def _probe_by_grpc(life: PodLife, container: Container, probe: Probe) -> ProbeRe
     port = probe["grpc"]["port"]
     timeout = probe.get("timeoutSeconds") or 1
     try:
-        life.host.connect(life.record, life.address, port, life.now)
+        life.host.connect(
+            life.record,
+            life.address,
+            port,
+            life.now,
+        )
     except NetworkError:
         address = quote(f"{life.address}:{port}")
         message = (

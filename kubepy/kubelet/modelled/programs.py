@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from kubepy.kubelet.behaviours import Behaviour
 
 
-class Program(NamedTuple):
-    """What a container runs.
+class ContainerProgram(NamedTuple):
+    """The program of a container.
 
     :ivar command: the command line; empty for an image of which nothing is known.
     :ivar is_opaque: nothing can be said of what the program does: it runs until it is stopped.
@@ -25,7 +25,7 @@ class Program(NamedTuple):
     unknown: str = ""
 
 
-def program_of(container: Container, behaviour: Behaviour) -> Program:
+def program_of(container: Container, behaviour: Behaviour) -> ContainerProgram:
     """Return the program of a container: ``command`` takes the place of the image's entrypoint,
     ``args`` that of its command."""
     command = tuple(container.get("command") or ())
@@ -38,13 +38,13 @@ def program_of(container: Container, behaviour: Behaviour) -> Program:
     if arguments and is_known_program(arguments[0]):
         return _program(arguments, behaviour)
     if behaviour.is_known and not arguments:
-        return Program(arguments, is_opaque=True)
-    return Program(arguments, is_opaque=True, unknown=container["image"])
+        return ContainerProgram(arguments, is_opaque=True)
+    return ContainerProgram(arguments, is_opaque=True, unknown=container["image"])
 
 
-def _program(words: tuple[str, ...], behaviour: Behaviour) -> Program:
+def _program(words: tuple[str, ...], behaviour: Behaviour) -> ContainerProgram:
     if is_known_program(words[0]):
-        return Program(words, is_opaque=False)
+        return ContainerProgram(words, is_opaque=False)
     if program_name(words[0]) in behaviour.programs:
-        return Program(words, is_opaque=True)
-    return Program(words, is_opaque=True, unknown=words[0])
+        return ContainerProgram(words, is_opaque=True)
+    return ContainerProgram(words, is_opaque=True, unknown=words[0])

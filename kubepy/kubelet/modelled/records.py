@@ -1,4 +1,4 @@
-"""What a kubelet and its container runtime know of a pod: the records of its containers.
+"""The knowledge of a kubelet and its container runtime about a pod: the records of its containers.
 
 A record is plain data with an exact JSON form, so that the next process goes on where this one
 ends. Times are moments of the cluster in UTC.
@@ -62,7 +62,7 @@ def _to_json(value: Any) -> Any:
 
 
 @dataclass(slots=True)
-class Ending(Plain):
+class RunEnd(Plain):
     """The end of a run of a container (``ContainerStateTerminated``)."""
 
     times: ClassVar[tuple[str, ...]] = ("started", "finished")
@@ -100,7 +100,7 @@ class ProbeRecord(Plain):
 
 
 @dataclass(slots=True)
-class Hook(Plain):
+class LifecycleHook(Plain):
     """A lifecycle hook that is under way: a process, or a sleep until ``due``."""
 
     times: ClassVar[tuple[str, ...]] = ("due",)
@@ -118,11 +118,11 @@ class Stopping(Plain):
     """
 
     times: ClassVar[tuple[str, ...]] = ("asked", "deadline", "stops")
-    parts: ClassVar[dict[str, type[Plain]]] = {"hook": Hook}
+    parts: ClassVar[dict[str, type[Plain]]] = {"hook": LifecycleHook}
 
     asked: datetime
     deadline: datetime
-    hook: Hook | None = None
+    hook: LifecycleHook | None = None
     is_signalled: bool = False
     stops: datetime | None = None
 
@@ -158,9 +158,9 @@ class ContainerRecord(Plain):
         "gets_ready",
     )
     parts: ClassVar[dict[str, type[Plain]]] = {
-        "ending": Ending,
-        "last": Ending,
-        "hook": Hook,
+        "ending": RunEnd,
+        "last": RunEnd,
+        "hook": LifecycleHook,
         "stopping": Stopping,
     }
 
@@ -171,8 +171,8 @@ class ContainerRecord(Plain):
     started: datetime | None = None
     has_started: bool = False
     is_ready: bool = False
-    ending: Ending | None = None
-    last: Ending | None = None
+    ending: RunEnd | None = None
+    last: RunEnd | None = None
     runs: int = 0
     backoff: int = 0
     backoff_set: datetime | None = None
@@ -181,7 +181,7 @@ class ContainerRecord(Plain):
     pulled_first: datetime | None = None
     is_pulling: bool = False
     is_pulled: bool = False
-    hook: Hook | None = None
+    hook: LifecycleHook | None = None
     stopping: Stopping | None = None
     ends: datetime | None = None
     exit_code: int | None = None

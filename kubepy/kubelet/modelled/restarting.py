@@ -1,4 +1,4 @@
-"""Whether and when containers that have ended start again.
+"""The restarts of containers that have ended: whether, and when.
 
 Upstream: ``ContainerShouldRestart`` in ``pkg/api/v1/pod``, ``doBackOff`` in
 ``pkg/kubelet/kuberuntime``, ``client-go/util/flowcontrol/backoff.go``. Pure functions.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kubepy.api.values.goformat import format_duration
 from kubepy.kubelet.modelled.life import NORMAL, WARNING, PodLife
 from kubepy.kubelet.modelled.probing import begin_probes, settle_readiness
-from kubepy.kubelet.modelled.records import ContainerRecord, Ending, Hook
+from kubepy.kubelet.modelled.records import ContainerRecord, LifecycleHook, RunEnd
 from kubepy.kubelet.modelled.restarting import next_pull
 from kubepy.kubelet.modelled.statuses import START_ERROR
 from kubepy.kubelet.modelled.stopping import (
@@ -45,7 +45,13 @@ def start_container(life: PodLife, container: Container) -> bool:
         return False
     obstacle = life.host.obstacles(container).of(container["name"])
     if obstacle is not None and obstacle.reason == CONFIG_ERROR:
-        _wait(life, record, CONFIG_ERROR, obstacle.message, container)
+        _wait(
+            life,
+            record,
+            CONFIG_ERROR,
+            obstacle.message,
+            container,
+        )
         return False
     _begin_run(life, container, record)
     return record.is_running
@@ -59,7 +65,12 @@ def _wait(
         return
     _set_waiting(record, reason, message)
     if reason == INVALID_IMAGE_NAME:
-        life.emit(WARNING, "InspectFailed", message, container["name"])
+        life.emit(
+            WARNING,
+            "InspectFailed",
+            message,
+            container["name"],
+        )
         life.emit(WARNING, "Failed", f"Error: {reason}", container["name"])
     else:
         life.emit(WARNING, "Failed", f"Error: {message}", container["name"])
@@ -83,7 +94,13 @@ def _has_image(life: PodLife, container: Container, record: ContainerRecord) -> 
         return True
     obstacle = life.host.obstacles(container).of(container["name"])
     if obstacle is not None and obstacle.reason == INVALID_IMAGE_NAME:
-        _wait(life, record, INVALID_IMAGE_NAME, obstacle.message, container)
+        _wait(
+            life,
+            record,
+            INVALID_IMAGE_NAME,
+            obstacle.message,
+            container,
+        )
         return False
     if record.due is not None and record.due > life.now:
         return False
@@ -92,7 +109,12 @@ def _has_image(life: PodLife, container: Container, record: ContainerRecord) -> 
     name = container["name"]
     if record.is_pulling:
         seconds = (life.now - (record.pulled_first or life.now)).total_seconds()
-        _note_pulled(life, container, record, seconds)
+        _note_pulled(
+            life,
+            container,
+            record,
+            seconds,
+        )
         return True
     if record.reason == ERR_IMAGE_PULL:
         return _back_off_pull(life, container, record)
@@ -108,7 +130,12 @@ def _has_image(life: PodLife, container: Container, record: ContainerRecord) -> 
     life.emit(NORMAL, "Pulling", f"Pulling image {quote(image)}", name)
     seconds = _pull_seconds(life, behaviour)
     if seconds <= 0:
-        _note_pulled(life, container, record, 0.0)
+        _note_pulled(
+            life,
+            container,
+            record,
+            0.0,
+        )
         return True
     record.is_pulling = True
     record.pulled_first = life.now
@@ -128,7 +155,12 @@ def note_present_image(life: PodLife, container: Container) -> bool:
         f"Container image {quote(container['image'])} already present on machine "
         "and can be accessed by the pod"
     )
-    life.emit(NORMAL, "Pulled", message, container["name"])
+    life.emit(
+        NORMAL,
+        "Pulled",
+        message,
+        container["name"],
+    )
     return True
 
 
@@ -137,13 +169,28 @@ def note_image(life: PodLife, container: Container) -> None:
     if note_present_image(life, container):
         return
     life.emit(NORMAL, "Pulling", f"Pulling image {quote(container['image'])}", container["name"])
-    _note_pulled(life, container, life.record_of(container), 0.0)
+    _note_pulled(
+        life,
+        container,
+        life.record_of(container),
+        0.0,
+    )
 
 
 def note_start(life: PodLife, container: Container) -> None:
     """Note that a container was created and started."""
-    life.emit(NORMAL, "Created", "Container created", container["name"])
-    life.emit(NORMAL, "Started", "Container started", container["name"])
+    life.emit(
+        NORMAL,
+        "Created",
+        "Container created",
+        container["name"],
+    )
+    life.emit(
+        NORMAL,
+        "Started",
+        "Container started",
+        container["name"],
+    )
 
 
 def _pull_seconds(life: PodLife, behaviour: Behaviour) -> float:
@@ -162,7 +209,12 @@ def _note_pulled(
         f"Successfully pulled image {quote(image)} in {length} ({length} including waiting). "
         f"Image size: {image_size(image)} bytes."
     )
-    life.emit(NORMAL, "Pulled", message, container["name"])
+    life.emit(
+        NORMAL,
+        "Pulled",
+        message,
+        container["name"],
+    )
     record.is_pulling = False
     record.is_pulled = True
     record.failed_pulls = 0
@@ -231,14 +283,29 @@ def _begin_run(life: PodLife, container: Container, record: ContainerRecord) -> 
     record.is_pulled = False
     record.runs += 1
     life.touch()
-    life.emit(NORMAL, "Created", "Container created", name)
+    life.emit(
+        NORMAL,
+        "Created",
+        "Container created",
+        name,
+    )
     record.started = life.now
     try:
         process = life.host.start(life.record, container, life.now)
     except StartError as error:
-        _fail_start(life, container, record, error)
+        _fail_start(
+            life,
+            container,
+            record,
+            error,
+        )
         return
-    life.emit(NORMAL, "Started", "Container started", name)
+    life.emit(
+        NORMAL,
+        "Started",
+        "Container started",
+        name,
+    )
     life.set_machine(name, process.machine)
     life.host.begin_log(container, record.runs)
     text = life.host.behaviour(container).log
@@ -250,10 +317,15 @@ def _begin_run(life: PodLife, container: Container, record: ContainerRecord) -> 
     handler = (container.get("lifecycle") or {}).get("postStart")
     if handler:
         hook = begin_hook(life, container, handler)
-        if isinstance(hook, Hook):
+        if isinstance(hook, LifecycleHook):
             record.hook = hook
         else:
-            _end_hook(life, container, record, hook)
+            _end_hook(
+                life,
+                container,
+                record,
+                hook,
+            )
     settle_readiness(life, container, record)
 
 
@@ -267,7 +339,7 @@ def _fail_start(
     )
     life.emit(WARNING, "Failed", f"Error: {message}", container["name"])
     record.started = None
-    record.ending = Ending(
+    record.ending = RunEnd(
         exit_code=error.code,
         reason=START_ERROR,
         finished=life.now,
@@ -308,7 +380,12 @@ def go_on_starting(life: PodLife, container: Container, record: ContainerRecord)
     if problem is None:
         return False
     record.hook = None
-    _end_hook(life, container, record, problem)
+    _end_hook(
+        life,
+        container,
+        record,
+        problem,
+    )
     settle_readiness(life, container, record)
     life.touch()
     return True
@@ -318,7 +395,12 @@ def _end_hook(life: PodLife, container: Container, record: ContainerRecord, prob
     """Stop a container whose hook has failed."""
     if not problem:
         return
-    life.emit(WARNING, "FailedPostStartHook", "PostStartHook failed", container["name"])
+    life.emit(
+        WARNING,
+        "FailedPostStartHook",
+        "PostStartHook failed",
+        container["name"],
+    )
     stop_container(life, container, "FailedPostStartHook")
 
 
@@ -330,5 +412,11 @@ def end_by_rule(life: PodLife, container: Container, record: ContainerRecord) ->
     reason = record.end_reason
     if not reason and code:
         reason = ERROR
-    end_run(life, container, code, record.ends, reason)
+    end_run(
+        life,
+        container,
+        code,
+        record.ends,
+        reason,
+    )
     return True

@@ -20,7 +20,7 @@ from kubepy.kubelet.statuses import (
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Container, ContainerState, ContainerStatus, Pod, PodStatus
-    from kubepy.kubelet.modelled.records import ContainerRecord, Ending, PodRecord
+    from kubepy.kubelet.modelled.records import ContainerRecord, PodRecord, RunEnd
 
 COMPLETED = "Completed"
 START_ERROR = "StartError"
@@ -134,7 +134,7 @@ def _state(pod: Pod, record: ContainerRecord) -> ContainerState:
     return {"waiting": {"message": record.message, "reason": reason}}
 
 
-def _terminated(ending: Ending) -> dict[str, object]:
+def _terminated(ending: RunEnd) -> dict[str, object]:
     """Return a ``ContainerStateTerminated``."""
     values: dict[str, object] = {
         "exitCode": ending.exit_code,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from kubepy.api.objects.pods import is_restartable_init_container
 from kubepy.kubelet.modelled.life import NORMAL, WARNING, PodLife
 from kubepy.kubelet.modelled.probing import network_problem, port_number
-from kubepy.kubelet.modelled.records import ContainerRecord, Ending, Hook, Stopping
-from kubepy.shell.surroundings import HttpRequest, NetworkError
+from kubepy.kubelet.modelled.records import ContainerRecord, LifecycleHook, RunEnd, Stopping
+from kubepy.shell.surroundings import NetworkError, NetworkRequest
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Container, LifecycleHandler
@@ -49,15 +49,25 @@ def stop_container(
         record.stopping.deadline = min(record.stopping.deadline, life.after(seconds))
         return
     name = container["name"]
-    life.emit(NORMAL, "Killing", message, name)
+    life.emit(
+        NORMAL,
+        "Killing",
+        message,
+        name,
+    )
     record.stopping = Stopping(asked=life.now, deadline=life.after(seconds))
     handler = (container.get("lifecycle") or {}).get("preStop")
     if handler and seconds > 0:
         hook = begin_hook(life, container, handler)
-        if isinstance(hook, Hook):
+        if isinstance(hook, LifecycleHook):
             record.stopping.hook = hook
         elif hook:
-            life.emit(WARNING, "FailedPreStopHook", "PreStopHook failed", name)
+            life.emit(
+                WARNING,
+                "FailedPreStopHook",
+                "PreStopHook failed",
+                name,
+            )
     life.touch()
 
 
@@ -72,7 +82,12 @@ def go_on_stopping(life: PodLife, container: Container, record: ContainerRecord)
         if problem is None and life.now < stopping.deadline:
             return False
         if problem:
-            life.emit(WARNING, "FailedPreStopHook", "PreStopHook failed", container["name"])
+            life.emit(
+                WARNING,
+                "FailedPreStopHook",
+                "PreStopHook failed",
+                container["name"],
+            )
         stopping.hook = None
         earliest = life.after(SHORTEST_GRACE)
         stopping.deadline = max(stopping.deadline, earliest)
@@ -81,14 +96,29 @@ def go_on_stopping(life: PodLife, container: Container, record: ContainerRecord)
         if _waits_for_turn(life, container) and life.now < stopping.deadline:
             return False
         stopping.is_signalled = True
-        _signal(life, container, record, stopping)
+        _signal(
+            life,
+            container,
+            record,
+            stopping,
+        )
         return True
     if stopping.stops is not None and life.now >= stopping.stops:
         code = 0 if record.exit_code is None else record.exit_code
-        end_run(life, container, code, stopping.stops)
+        end_run(
+            life,
+            container,
+            code,
+            stopping.stops,
+        )
         return True
     if life.now >= stopping.deadline:
-        end_run(life, container, SIGNALLED + KILL, stopping.deadline)
+        end_run(
+            life,
+            container,
+            SIGNALLED + KILL,
+            stopping.deadline,
+        )
         return True
     return False
 
@@ -156,10 +186,15 @@ def end_run(
     message = ""
     if machine is not None:
         collect_output(life, container)
-        message = _termination_message(life, container, record, code)
+        message = _termination_message(
+            life,
+            container,
+            record,
+            code,
+        )
         record.unknowns = list(machine.unknowns)
         life.host.release(life.record, container, machine)
-    record.ending = Ending(
+    record.ending = RunEnd(
         exit_code=code,
         reason=reason,
         finished=finished,
@@ -212,24 +247,26 @@ def _termination_message(
 # --- hooks
 
 
-def begin_hook(life: PodLife, container: Container, handler: LifecycleHandler) -> Hook | str:
+def begin_hook(
+    life: PodLife, container: Container, handler: LifecycleHandler
+) -> LifecycleHook | str:
     """Begin a hook. Return it while it is under way, else the problem that it ended with, "" for
     none."""
     if handler.get("sleep"):
-        return Hook(due=life.after(handler["sleep"].get("seconds") or 0))
+        return LifecycleHook(due=life.after(handler["sleep"].get("seconds") or 0))
     if handler.get("httpGet"):
         return _call(life, container, handler)
     if handler.get("exec"):
         machine = life.machine_for_commands(container["name"])
         command = handler["exec"].get("command") or []
-        hook = Hook(pid=machine.start(command, unknown_ends=0.0))
+        hook = LifecycleHook(pid=machine.start(command, unknown_ends=0.0))
         machine.run(life.now)
         problem = hook_problem(life, container, hook)
         return hook if problem is None else problem
     return ""
 
 
-def hook_problem(life: PodLife, container: Container, hook: Hook) -> str | None:
+def hook_problem(life: PodLife, container: Container, hook: LifecycleHook) -> str | None:
     """Return the problem that a hook has ended with, "" for none; None: it is under way."""
     if hook.pid is None:
         if hook.due is not None and hook.due > life.now:
@@ -258,13 +295,13 @@ def _call(life: PodLife, container: Container, handler: LifecycleHandler) -> str
     path = action.get("path") or "/"
     url = f"http://{host}:{port}/{path.lstrip('/')}"
     try:
-        life.host.http(life.record, HttpRequest("GET", url), life.now)
+        life.host.http(life.record, NetworkRequest("GET", url), life.now)
     except NetworkError as error:
         return network_problem(error, host, port)
     return ""
 
 
-def hook_ends(hook: Hook | None) -> datetime | None:
+def hook_ends(hook: LifecycleHook | None) -> datetime | None:
     """Return when a hook ends by itself that is no process."""
     if hook is None:
         return None

@@ -248,7 +248,12 @@ class PodWorker:
         code = end.code
         if record.exit_code is not None and not record.end_reason:
             code = record.exit_code
-        end_run(life, container, code, end.time)
+        end_run(
+            life,
+            container,
+            code,
+            end.time,
+        )
         return True
 
     def _stop_unhealthy(self, container: Container, record: ContainerRecord) -> bool:
@@ -265,7 +270,12 @@ class PodWorker:
             if restarts_when_killed(container, life.pod["spec"]):
                 message += ", will be restarted"
         field = FIELDS[LIVENESS] if probe_type == LIVENESS else FIELDS["startup"]
-        stop_container(life, container, message, liveness_grace(life, container, field))
+        stop_container(
+            life,
+            container,
+            message,
+            liveness_grace(life, container, field),
+        )
         return True
 
     def _refresh_volumes(self) -> bool:

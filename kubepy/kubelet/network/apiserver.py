@@ -1,4 +1,4 @@
-"""What the API server answers to a request out of a pod: as to one without credentials."""
+"""The answers of the API server to requests out of pods: as to one without credentials."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime
 
 from kubepy import KUBERNETES_VERSION
 from kubepy.kubelet.network.listeners import JSON, path_of, text_answer
-from kubepy.shell.surroundings import HttpAnswer, HttpRequest
+from kubepy.shell.surroundings import HttpAnswer, NetworkRequest
 
 HEALTH = ("/healthz", "/livez", "/readyz")
 PLAIN_HTTP = "Client sent an HTTP request to an HTTPS server.\n"
@@ -22,7 +22,7 @@ UNAUTHORIZED = {
 }
 
 
-def answer(request: HttpRequest, now: datetime) -> HttpAnswer:
+def answer(request: NetworkRequest, now: datetime) -> HttpAnswer:
     """Return the answer to a request; objects are not read through the simulated network."""
     if request.url.startswith("http://"):
         return text_answer(400, PLAIN_HTTP)

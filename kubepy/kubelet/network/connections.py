@@ -35,7 +35,7 @@ from kubepy.kubelet.network.view import (
     pods_of_node,
     uses_host_network,
 )
-from kubepy.shell.surroundings import HttpAnswer, HttpRequest, NetworkError, Surroundings
+from kubepy.shell.surroundings import HttpAnswer, NetworkError, NetworkRequest, Surroundings
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Node, Pod
@@ -91,7 +91,7 @@ class Network:
         return Connections(self, Caller(address))
 
     def http_to_pod(
-        self, pod: Pod, port: int, request: HttpRequest, now: datetime | None = None
+        self, pod: Pod, port: int, request: NetworkRequest, now: datetime | None = None
     ) -> HttpAnswer:
         """Ask a pod itself, as its kubelet does for probes and ``port-forward``: no NetworkPolicy
         keeps that.
@@ -159,7 +159,12 @@ class Network:
         port = Port(DNS_PORT, "UDP")
         destination = Peer(server, DNS_POD)
         try:
-            backend = self._backend(caller, server, port, Turns({}))
+            backend = self._backend(
+                caller,
+                server,
+                port,
+                Turns({}),
+            )
         except NetworkError:
             raise no_name_server() from None
         if backend is not None:
@@ -182,7 +187,12 @@ class Network:
         failure = refused()
         for address in self._turns.rotated(f"name {host}", addresses):
             try:
-                return self._reach_address(caller, address, number, now)
+                return self._reach_address(
+                    caller,
+                    address,
+                    number,
+                    now,
+                )
             except NetworkError as error:
                 failure = error
         raise failure
@@ -192,29 +202,55 @@ class Network:
             return self._on_own_host(caller, number, now)
 
         port = Port(number)
-        backend = self._backend(caller, address, port, self._turns)
+        backend = self._backend(
+            caller,
+            address,
+            port,
+            self._turns,
+        )
         if backend is not None:
             pod = self._pod_of(backend)
             destination = Peer(backend.address, pod)
-            return self._at(caller, destination, backend.port, now)
+            return self._at(
+                caller,
+                destination,
+                backend.port,
+                now,
+            )
 
         pod = pod_at(self._view, address)
         if caller.is_outside and pod is not None:
             raise timeout()  # nobody outside has a way to the address of a pod
         destination = Peer(address, pod)
-        return self._at(caller, destination, number, now)
+        return self._at(
+            caller,
+            destination,
+            number,
+            now,
+        )
 
     def _backend(
         self, caller: Caller, address: str, port: Port, turns: Turns
     ) -> ServiceBackend | None:
         """Return the endpoint where an address and port are a Service's."""
         node = node_at(self._view, address)
-        virtual = virtual_port(self._view, address, port.number, node, port.protocol)
+        virtual = virtual_port(
+            self._view,
+            address,
+            port.number,
+            node,
+            port.protocol,
+        )
         if virtual is None:
             return None
         if caller.is_outside and not virtual.is_external:
             raise timeout()
-        return choose_backend(self._view, virtual, caller, turns)
+        return choose_backend(
+            self._view,
+            virtual,
+            caller,
+            turns,
+        )
 
     def _pod_of(self, backend: ServiceBackend) -> Pod | None:
         """Return the pod behind an endpoint; None where it has gone, and another has its name."""
@@ -308,16 +344,26 @@ class Connections(Surroundings):
         self._network = network
         self._caller = caller
 
-    def http(self, request: HttpRequest, now: datetime) -> HttpAnswer:
+    def http(self, request: NetworkRequest, now: datetime) -> HttpAnswer:
         """Return the answer to a request. HTTPS is answered as HTTP: certificates are not
         modelled. Raises NetworkError."""
         host, port = _host_and_port(request.url)
-        listener = self._network.reach(self._caller, host, port, now)
+        listener = self._network.reach(
+            self._caller,
+            host,
+            port,
+            now,
+        )
         return listener.http(request, now)
 
     def connect(self, host: str, port: int, now: datetime) -> None:
         """Connect to a port. Raises NetworkError where nothing answers."""
-        self._network.reach(self._caller, host, port, now)
+        self._network.reach(
+            self._caller,
+            host,
+            port,
+            now,
+        )
 
     def resolve(self, name: str, now: datetime) -> tuple[str, ...]:
         """Return the addresses of a name. Raises NetworkError where there are none."""

@@ -1,4 +1,4 @@
-"""How a connection fails, and how long it takes to find out."""
+"""The ways in which a connection fails, and how long it takes to find out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What listens on the ports of a pod, and what it answers.
+"""The listeners on the ports of a pod, and their answers.
 
 A container that listens answers 200 with the pod's name, unless its behaviour has paths of its own
 (``http``): those have their schedules, and other paths are not found.
@@ -17,7 +17,7 @@ from kubepy.api.clock import parse_time
 from kubepy.api.meta import AnyObject, name_of, nested_list, nested_map, spec_of, status_of
 from kubepy.api.objects.pods import is_restartable_init_container
 from kubepy.kubelet.network.services import protocol_of
-from kubepy.shell.surroundings import Headers, HttpAnswer, HttpRequest
+from kubepy.shell.surroundings import Headers, HttpAnswer, NetworkRequest
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Pod
@@ -26,7 +26,7 @@ TEXT, JSON = "text/plain; charset=utf-8", "application/json"
 PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
 PROBED_BY = ("httpGet", "tcpSocket", "grpc")
 
-AnswerRequest = Callable[[HttpRequest, datetime], HttpAnswer]
+AnswerRequest = Callable[[NetworkRequest, datetime], HttpAnswer]
 
 
 class Listener(NamedTuple):
@@ -40,7 +40,7 @@ FindListener = Callable[[Any, int], Listener | None]  # of a pod and the number 
 
 
 class Reply(Protocol):
-    """What is answered to a request. ``body``: None for the line that names the pod."""
+    """An answer to a request. ``body``: None for the line that names the pod."""
 
     @property
     def status(self) -> int: ...
@@ -167,7 +167,7 @@ def answer_of(
     """
     line = f"{name_of(pod)}\n"
 
-    def answer(request: HttpRequest, now: datetime) -> HttpAnswer:
+    def answer(request: NetworkRequest, now: datetime) -> HttpAnswer:
         if find is None:
             return text_answer(200, line)
         schedule = find(path_of(request))
@@ -196,7 +196,12 @@ def text_answer(status: int, body: str, media_type: str = TEXT) -> HttpAnswer:
     data = body.encode()
     length = str(len(data))
     headers = (("Content-Type", media_type), ("Content-Length", length))
-    return HttpAnswer(status, reason_of(status), headers, data)
+    return HttpAnswer(
+        status,
+        reason_of(status),
+        headers,
+        data,
+    )
 
 
 def reason_of(status: int) -> str:
@@ -207,7 +212,7 @@ def reason_of(status: int) -> str:
         return ""
 
 
-def path_of(request: HttpRequest) -> str:
+def path_of(request: NetworkRequest) -> str:
     """Return the path of a request's URL, without its query."""
     url = request.url
     if "://" not in url:

@@ -93,9 +93,19 @@ class Zone:
         *inner, first, namespace, sort = labels
         if sort == "svc":
             key = Key(SERVICES, namespace, first)
-            return self._answer_of_service(name, key, inner, kind)
+            return self._answer_of_service(
+                name,
+                key,
+                inner,
+                kind,
+            )
         if sort == "pod" and not inner:
-            return self._pod_records(name, first, namespace, kind)
+            return self._pod_records(
+                name,
+                first,
+                namespace,
+                kind,
+            )
         return []
 
     def _answer_of_service(
@@ -110,7 +120,12 @@ class Zone:
             return []
         spec = spec_of(service)
         if spec.get("type") != "ExternalName":
-            return self._service_records(name, service, inner, kind)
+            return self._service_records(
+                name,
+                service,
+                inner,
+                kind,
+            )
         target = str(spec["externalName"]).lower()
         return [DnsRecord(name, "CNAME", target.rstrip("."))]
 
@@ -279,7 +294,7 @@ def reversed_address(name: str) -> str:
 
 
 class ResolverConfig(NamedTuple):
-    """What ``/etc/resolv.conf`` says."""
+    """The content of ``/etc/resolv.conf``."""
 
     servers: tuple[str, ...] = ()
     searches: tuple[str, ...] = ()

@@ -69,9 +69,13 @@ class Policies:
         """Tell whether a connection may be made."""
         if _is_same(source.pod, destination.pod):
             return True  # no policy keeps a pod from itself
-        return self._allows(EGRESS, source, destination, destination, port) and self._allows(
-            INGRESS, destination, source, destination, port
-        )
+        return self._allows(
+            EGRESS,
+            source,
+            destination,
+            destination,
+            port,
+        ) and self._allows(INGRESS, destination, source, destination, port)
 
     def _allows(
         self, direction: str, end: Peer, other: Peer, destination: Peer, port: Port
@@ -88,7 +92,13 @@ class Policies:
         if not policies:
             return True
 
-        is_allowed = partial(self._is_allowed, direction, other, destination, port)
+        is_allowed = partial(
+            self._is_allowed,
+            direction,
+            other,
+            destination,
+            port,
+        )
         return any(map(is_allowed, policies))
 
     def _is_allowed(

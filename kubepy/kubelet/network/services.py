@@ -87,14 +87,29 @@ def virtual_port(
     """
     for service in view.list(SERVICES):
         if node is not None:
-            port = _entry(service, "nodePort", number, protocol)
+            port = _entry(
+                service,
+                "nodePort",
+                number,
+                protocol,
+            )
             if port is not None:
-                return VirtualPort(service, port, True, name_of(node))
+                return VirtualPort(
+                    service,
+                    port,
+                    True,
+                    name_of(node),
+                )
 
         is_internal = address in nested_list(spec_of(service), "clusterIPs")
         is_external = address in external_addresses(service)
         if is_internal or is_external:
-            port = _entry(service, "port", number, protocol)
+            port = _entry(
+                service,
+                "port",
+                number,
+                protocol,
+            )
             return VirtualPort(service, port, not is_internal)
     return None
 
@@ -240,4 +255,9 @@ def backend_of(endpoint: Mapping[str, Any], port: int) -> ServiceBackend:
     pod = None
     if target.get("kind") == "Pod":
         pod = target.get("namespace", ""), target["name"]
-    return ServiceBackend(address, port, node, pod)
+    return ServiceBackend(
+        address,
+        port,
+        node,
+        pod,
+    )

@@ -1,4 +1,4 @@
-"""What the network reads of the cluster, and the questions that several of its parts ask."""
+"""The objects that the network reads, and the questions that several of its parts ask."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ClusterView(Protocol):
 
 
 class Caller(NamedTuple):
-    """Who makes a connection: a pod; a node (without a pod); somebody outside (neither).
+    """The maker of a connection: a pod; a node (without a pod); somebody outside (neither).
 
     :ivar node: the node on which it is made; "" outside of the cluster.
     """

@@ -1,4 +1,4 @@
-"""The programs of containers beside the shell's own words: each is a function of an Invocation.
+"""The programs of containers beside the shell's own words: each is a function of an Execution.
 
 ``UTILITIES`` has them by name. A module is imported when one of its programs is first run.
 docs/shell.md lists the options that each knows.

@@ -14,7 +14,7 @@ from fnmatch import fnmatch
 from kubepy.shell.files import DEVICE, FOLDER, LINK, FileError, FileStat
 from kubepy.shell.utilities.inputs import absolute, read_file
 from kubepy.shell.utilities.program import Arguments, ArgumentStyle, Failure, complain, program
-from kubepy.shell.utility import Invocation, Unknown
+from kubepy.shell.utility import Execution, Unknown
 
 BUNDLE = re.compile(r"[a-zA-Z]+")
 WITH_VALUE = "fC"
@@ -56,7 +56,7 @@ def _with_dashes(arguments: list[str]) -> list[str]:
     "--warning=KEYWORD",
     style=ArgumentStyle(usage_status=2, rewrite=_with_dashes),
 )
-def tar(call: Invocation, options: Arguments) -> int:
+def tar(call: Execution, options: Arguments) -> int:
     """Pack and unpack archives."""
     modes = [key for key, _ in options.given if key in ("c", "x", "t")]
     if len(set(modes)) != 1:
@@ -81,7 +81,7 @@ def _is_excluded(name: str, options: Arguments) -> bool:
 class _Packing:
     """One run of ``tar c``."""
 
-    def __init__(self, call: Invocation, options: Arguments) -> None:
+    def __init__(self, call: Execution, options: Arguments) -> None:
         self.call = call
         self.options = options
         self.folder = absolute(call, options.get("C") or ".")
@@ -176,7 +176,7 @@ class _Packing:
 class _Unpacking:
     """One run of ``tar x`` or ``tar t``."""
 
-    def __init__(self, call: Invocation, options: Arguments) -> None:
+    def __init__(self, call: Execution, options: Arguments) -> None:
         self.call = call
         self.options = options
         self.folder = absolute(call, options.get("C") or ".")
@@ -294,7 +294,7 @@ class _Unpacking:
             files.set_time(path, modified)
 
 
-def _write(call: Invocation, name: str, content: bytes) -> None:
+def _write(call: Execution, name: str, content: bytes) -> None:
     try:
         path = absolute(call, name)
         call.files.write(path, content, now=call.now)
@@ -316,7 +316,7 @@ GZIP_OPTIONS = (
 
 
 @program(*GZIP_OPTIONS)
-def gzip(call: Invocation, options: Arguments) -> int:
+def gzip(call: Execution, options: Arguments) -> int:
     """Compress files or standard input."""
     return _gzip(
         call,
@@ -327,7 +327,7 @@ def gzip(call: Invocation, options: Arguments) -> int:
 
 
 @program(*GZIP_OPTIONS)
-def gunzip(call: Invocation, options: Arguments) -> int:
+def gunzip(call: Execution, options: Arguments) -> int:
     """Decompress files or standard input."""
     return _gzip(
         call,
@@ -338,7 +338,7 @@ def gunzip(call: Invocation, options: Arguments) -> int:
 
 
 @program("-f,--force")
-def zcat(call: Invocation, options: Arguments) -> int:
+def zcat(call: Execution, options: Arguments) -> int:
     """Print what is in compressed files."""
     return _gzip(
         call,
@@ -348,7 +348,7 @@ def zcat(call: Invocation, options: Arguments) -> int:
     )
 
 
-def _gzip(call: Invocation, options: Arguments, *, unpacks: bool, to_stdout: bool) -> int:
+def _gzip(call: Execution, options: Arguments, *, unpacks: bool, to_stdout: bool) -> int:
     status = 0
     for name in options.operands or ["-"]:
         try:
@@ -394,7 +394,7 @@ def _unpacked(name: str, content: bytes) -> bytes:
 
 
 def _replace(
-    call: Invocation, name: str, content: bytes, options: Arguments, *, unpacks: bool
+    call: Execution, name: str, content: bytes, options: Arguments, *, unpacks: bool
 ) -> None:
     """Put the result beside the file, which goes unless it is to be kept."""
     if unpacks and not name.endswith((".gz", ".tgz")):

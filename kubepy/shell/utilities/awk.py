@@ -26,7 +26,7 @@ from kubepy.shell.utilities.patterns import (
     matches,
 )
 from kubepy.shell.utilities.program import Arguments, ArgumentStyle, Failure, complain, program
-from kubepy.shell.utility import Invocation, Unknown
+from kubepy.shell.utility import Execution, Unknown
 
 NUMERIC = re.compile(r"[ \t\n]*[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)[ \t\n]*")
 LEADING_NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)")
@@ -103,7 +103,7 @@ def _compiled(source: str) -> Pattern:
 class AwkInterpreter:
     """One run of a program."""
 
-    def __init__(self, call: Invocation, rules: list[AwkRule]) -> None:
+    def __init__(self, call: Execution, rules: list[AwkRule]) -> None:
         self.call = call
         self.rules = rules
         self.variables: dict[str, Value] = {
@@ -791,7 +791,7 @@ CALLS: dict[str, Callable[[AwkInterpreter, tuple[AwkNode, ...]], Value]] = {
 @program(
     "-F=FS", "-v=NAME=VALUE", "-f=FILE", style=ArgumentStyle(is_permuted=False, usage_status=2)
 )
-def awk(call: Invocation, options: Arguments) -> int:
+def awk(call: Execution, options: Arguments) -> int:
     """Run a program over the fields of lines."""
     operands = list(options.operands)
     source = _source(call, options, operands)
@@ -819,7 +819,7 @@ def awk(call: Invocation, options: Arguments) -> int:
     return interpreter.run(operands)
 
 
-def _source(call: Invocation, options: Arguments, operands: list[str]) -> str:
+def _source(call: Execution, options: Arguments, operands: list[str]) -> str:
     pieces: list[str] = []
     for name in options.all("f"):
         try:

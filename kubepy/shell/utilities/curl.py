@@ -11,10 +11,10 @@ from typing import NamedTuple
 from urllib.parse import quote_plus, urljoin, urlsplit
 
 from kubepy.shell.files import FileError
-from kubepy.shell.surroundings import HttpAnswer, HttpRequest, NetworkError
+from kubepy.shell.surroundings import HttpAnswer, NetworkError, NetworkRequest
 from kubepy.shell.utilities.inputs import absolute, read_file
 from kubepy.shell.utilities.program import Arguments, ArgumentStyle, Failure, program
-from kubepy.shell.utility import Delay, Invocation, Unknown
+from kubepy.shell.utility import Delay, Execution, Unknown
 
 VERSION = "7.88.1"
 JSON_TYPE = "application/json"
@@ -120,7 +120,7 @@ def parse_url(url: str) -> UrlTarget:
 class _Curl:
     """One run of curl."""
 
-    def __init__(self, call: Invocation, options: Arguments) -> None:
+    def __init__(self, call: Execution, options: Arguments) -> None:
         self.call = call
         self.options = options
         self.out: list[bytes] = []
@@ -294,7 +294,7 @@ class _Curl:
         request_body = b""
         if body is not None and not self.options.has("G"):
             request_body = body
-        request = HttpRequest(method, connected.url, headers, request_body)
+        request = NetworkRequest(method, connected.url, headers, request_body)
         self._note_connection(transfer, connected, target)
         try:
             answer = self.call.surroundings.http(request, self.call.now)
@@ -632,7 +632,7 @@ def _redirect_url(transfer: Transfer) -> str:
     "-g,--globoff",
     style=ArgumentStyle(usage_status=2),
 )
-def curl(call: Invocation, options: Arguments) -> int:
+def curl(call: Execution, options: Arguments) -> int:
     """Transfer URLs."""
     call.reads_network()
     for key in ("m", "connect-timeout", "retry", "retry-delay"):

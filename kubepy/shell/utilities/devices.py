@@ -8,7 +8,7 @@ from kubepy.shell.files import FileError
 from kubepy.shell.utilities.endless import ENDLESS, endless_bytes
 from kubepy.shell.utilities.inputs import absolute, read_file
 from kubepy.shell.utilities.program import Arguments, ArgumentStyle, Failure, program, usage_error
-from kubepy.shell.utility import Invocation, Unknown
+from kubepy.shell.utility import Execution, Unknown
 
 SIZE = re.compile(r"(\d+)([a-zA-Z]*)")
 UNITS = {
@@ -36,7 +36,7 @@ def _size(text: str) -> int:
     return int(match[1]) * UNITS[match[2]]
 
 
-def _settings(call: Invocation) -> dict[str, str]:
+def _settings(call: Execution) -> dict[str, str]:
     settings: dict[str, str] = {}
     for argument in call.args:
         key, separator, value = argument.partition("=")
@@ -52,12 +52,12 @@ def _settings(call: Invocation) -> dict[str, str]:
 
 
 @program(*(f"{key}=" for key in KEYS), style=ArgumentStyle(is_raw=True))
-def dd(call: Invocation, options: Arguments) -> int:
+def dd(call: Execution, options: Arguments) -> int:
     """Copy blocks of a file."""
     return _copy(call, _settings(call))
 
 
-def _copy(call: Invocation, settings: dict[str, str]) -> int:
+def _copy(call: Execution, settings: dict[str, str]) -> int:
     block = _size(settings.get("bs") or settings.get("ibs") or "512")
     if block == 0:
         raise Failure("invalid number: '0'")
@@ -69,7 +69,7 @@ def _copy(call: Invocation, settings: dict[str, str]) -> int:
     return 0
 
 
-def _input(call: Invocation, settings: dict[str, str], block: int, skipped: int) -> bytes:
+def _input(call: Execution, settings: dict[str, str], block: int, skipped: int) -> bytes:
     name = settings.get("if", "-")
     count = settings.get("count")
     length = _size(count) * block if count else None
@@ -87,7 +87,7 @@ def _input(call: Invocation, settings: dict[str, str], block: int, skipped: int)
     return data[skipped : skipped + length]
 
 
-def _output(call: Invocation, settings: dict[str, str], data: bytes, block: int) -> None:
+def _output(call: Execution, settings: dict[str, str], data: bytes, block: int) -> None:
     name = settings.get("of", "")
     if not name:
         call.out(data)
@@ -112,7 +112,7 @@ def _output(call: Invocation, settings: dict[str, str], data: bytes, block: int)
         raise Failure(message) from error
 
 
-def _report(call: Invocation, settings: dict[str, str], data: bytes, block: int) -> None:
+def _report(call: Execution, settings: dict[str, str], data: bytes, block: int) -> None:
     size = len(data)
     out_text = settings.get("bs") or settings.get("obs") or "512"
     out_block = _size(out_text)

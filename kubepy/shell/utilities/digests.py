@@ -10,14 +10,14 @@ import re
 from kubepy.shell.files import FileError
 from kubepy.shell.utilities.inputs import Inputs, lines_of, read_file, whole_number
 from kubepy.shell.utilities.program import Arguments, Failure, complain, program
-from kubepy.shell.utility import Invocation
+from kubepy.shell.utility import Execution
 
 ALPHABET = re.compile(rb"[A-Za-z0-9+/]*={0,2}")
 CHECK_LINE = re.compile(r"([0-9a-fA-F]+) [ *](.+)")
 
 
 @program("-d,-D,--decode", "-i,--ignore-garbage", "-w,--wrap=COLS")
-def base64(call: Invocation, options: Arguments) -> int:
+def base64(call: Execution, options: Arguments) -> int:
     """Encode or decode base64."""
     width = whole_number(options.get("w", "76"), f"invalid wrap size: '{options.get('w')}'")
     if len(options.operands) > 1:
@@ -46,7 +46,7 @@ def base64(call: Invocation, options: Arguments) -> int:
     return 0
 
 
-def _decode(call: Invocation, data: bytes, options: Arguments) -> int:
+def _decode(call: Execution, data: bytes, options: Arguments) -> int:
     if options.has("i"):
         data = re.sub(rb"[^A-Za-z0-9+/=]", b"", data)
     text = data.replace(b"\n", b"")
@@ -70,7 +70,7 @@ def _decode(call: Invocation, data: bytes, options: Arguments) -> int:
     raise Failure("invalid input")
 
 
-def _digest(call: Invocation, options: Arguments, algorithm: str) -> int:
+def _digest(call: Execution, options: Arguments, algorithm: str) -> int:
     if options.has("c"):
         return _check(call, options, algorithm)
     inputs = Inputs(call, options.operands)
@@ -84,7 +84,7 @@ def _digest(call: Invocation, options: Arguments, algorithm: str) -> int:
     return inputs.status
 
 
-def _check(call: Invocation, options: Arguments, algorithm: str) -> int:
+def _check(call: Execution, options: Arguments, algorithm: str) -> int:
     inputs = Inputs(call, options.operands)
     failures = 0
     unread = 0
@@ -116,14 +116,14 @@ def _check(call: Invocation, options: Arguments, algorithm: str) -> int:
     return inputs.status
 
 
-def _report(call: Invocation, file: str, options: Arguments, *, is_same: bool) -> None:
+def _report(call: Execution, file: str, options: Arguments, *, is_same: bool) -> None:
     if options.has("status") or (is_same and options.has("quiet", "s")):
         return
     line = f"{file}: {'OK' if is_same else 'FAILED'}\n"
     call.out(line)
 
 
-def _summarize(call: Invocation, count: int, text: str) -> None:
+def _summarize(call: Execution, count: int, text: str) -> None:
     if count:
         message = f"WARNING: {count} {text.format('' if count == 1 else 's')}"
         complain(call, message)
@@ -133,24 +133,24 @@ DIGEST_OPTIONS = ("-b,--binary", "-c,--check", "-t,--text", "-s", "--quiet", "--
 
 
 @program(*DIGEST_OPTIONS)
-def md5sum(call: Invocation, options: Arguments) -> int:
+def md5sum(call: Execution, options: Arguments) -> int:
     """Print or check MD5 digests."""
     return _digest(call, options, "md5")
 
 
 @program(*DIGEST_OPTIONS)
-def sha1sum(call: Invocation, options: Arguments) -> int:
+def sha1sum(call: Execution, options: Arguments) -> int:
     """Print or check SHA-1 digests."""
     return _digest(call, options, "sha1")
 
 
 @program(*DIGEST_OPTIONS)
-def sha256sum(call: Invocation, options: Arguments) -> int:
+def sha256sum(call: Execution, options: Arguments) -> int:
     """Print or check SHA-256 digests."""
     return _digest(call, options, "sha256")
 
 
 @program(*DIGEST_OPTIONS)
-def sha512sum(call: Invocation, options: Arguments) -> int:
+def sha512sum(call: Execution, options: Arguments) -> int:
     """Print or check SHA-512 digests."""
     return _digest(call, options, "sha512")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from kubepy.shell.files import FileError
 from kubepy.shell.utilities.inputs import absolute, joined_inputs, kept_lines, read_file
 from kubepy.shell.utilities.program import Arguments, ArgumentStyle, Failure, complain, program
-from kubepy.shell.utility import Invocation, Unknown
+from kubepy.shell.utility import Execution, Unknown
 
 CMP_HELP = "\ncmp: Try 'cmp --help' for more information."
 SIZES = {"": 4, "C": 1, "S": 2, "I": 4, "L": 8}
@@ -95,7 +95,7 @@ def _byte_count(text: str) -> int:
     "-x",
     "-An",
 )
-def od(call: Invocation, options: Arguments) -> int:
+def od(call: Execution, options: Arguments) -> int:
     """Show bytes as octal or other numbers."""
     data, status = joined_inputs(call, options.operands)
     if status and not data:
@@ -244,7 +244,7 @@ def _address(options: Arguments) -> Callable[[int], str]:
 
 
 @program("-C,--canonical", "-n,--length=LENGTH", "-s,--skip=OFFSET", "-v,--no-squeezing")
-def hexdump(call: Invocation, options: Arguments) -> int:
+def hexdump(call: Execution, options: Arguments) -> int:
     """Show bytes as hexadecimal numbers."""
     data, status = joined_inputs(call, options.operands)
     start = _byte_count(options.get("s", "0"))
@@ -287,7 +287,7 @@ def _words(row: bytes) -> str:
 
 
 @program("-p", "-l=LENGTH", "-s=OFFSET", "-c=COLUMNS", "-u")
-def xxd(call: Invocation, options: Arguments) -> int:
+def xxd(call: Execution, options: Arguments) -> int:
     """Show bytes as hexadecimal numbers beside their text."""
     data, status = joined_inputs(call, options.operands)
     start = _byte_count(options.get("s", "0"))
@@ -322,7 +322,7 @@ def _pairs(row: bytes, columns: int) -> str:
 
 
 @program("-n,--bytes=LENGTH")
-def strings(call: Invocation, options: Arguments) -> int:
+def strings(call: Execution, options: Arguments) -> int:
     """Print the runs of printable characters in files."""
     data, status = joined_inputs(call, options.operands)
     least = int(options.get("n", "4"))
@@ -343,7 +343,7 @@ def strings(call: Invocation, options: Arguments) -> int:
     "-n,--bytes=LIMIT",
     style=ArgumentStyle(usage_status=2),
 )
-def cmp(call: Invocation, options: Arguments) -> int:
+def cmp(call: Execution, options: Arguments) -> int:
     """Compare two files byte by byte."""
     names = options.operands
     if not names:
@@ -377,7 +377,7 @@ def cmp(call: Invocation, options: Arguments) -> int:
     return 1
 
 
-def _list_differences(call: Invocation, left: bytes, right: bytes, differing: list[int]) -> None:
+def _list_differences(call: Execution, left: bytes, right: bytes, differing: list[int]) -> None:
     shorter = min(len(left), len(right))
     width = len(str(shorter))
     for place in differing:
@@ -387,7 +387,7 @@ def _list_differences(call: Invocation, left: bytes, right: bytes, differing: li
         call.out(line)
 
 
-def _compared(call: Invocation, name: str) -> bytes:
+def _compared(call: Execution, name: str) -> bytes:
     try:
         return read_file(call, name)
     except FileError as error:
@@ -395,7 +395,7 @@ def _compared(call: Invocation, name: str) -> bytes:
         raise Failure(message, 2) from error
 
 
-def _report_end(call: Invocation, options: Arguments, name: str, data: bytes) -> None:
+def _report_end(call: Execution, options: Arguments, name: str, data: bytes) -> None:
     if options.has("s"):
         return
     if not data:
@@ -413,7 +413,7 @@ def _report_end(call: Invocation, options: Arguments, name: str, data: bytes) ->
 
 
 @program("-q,--brief", "-s,--report-identical-files", style=ArgumentStyle(usage_status=2))
-def diff(call: Invocation, options: Arguments) -> int:
+def diff(call: Execution, options: Arguments) -> int:
     """Compare two files line by line."""
     names = options.operands
     if len(names) < 2:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from kubepy.shell.utility import Invocation, Unknown
+from kubepy.shell.utility import Execution, Unknown
 
 ENDLESS = ("/dev/zero", "/dev/random", "/dev/urandom")
 MOST_BYTES = 256 * 1024**2
 
 
-def endless_bytes(call: Invocation, path: str, count: int) -> bytes:
+def endless_bytes(call: Execution, path: str, count: int) -> bytes:
     """Return the first bytes of /dev/zero or /dev/urandom. Raises Unknown for too many."""
     if count > MOST_BYTES:
         raise Unknown(f"{count} bytes of {path}")

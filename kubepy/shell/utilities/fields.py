@@ -7,7 +7,7 @@ import re
 from kubepy.shell.utilities.inputs import Inputs, from_argument, kept_lines, lines_of, to_bytes
 from kubepy.shell.utilities.patterns import CLASSES, CONTROLS
 from kubepy.shell.utilities.program import Arguments, ArgumentStyle, Failure, program, usage_error
-from kubepy.shell.utility import Invocation, Unknown
+from kubepy.shell.utility import Execution, Unknown
 
 RANGE = re.compile(r"(\d*)(-?)(\d*)")
 CHARACTER_CLASS = re.compile(r"\[:(\w+):\]")
@@ -15,7 +15,7 @@ OCTAL = re.compile(r"[0-7]{1,3}")
 REPEATED = re.compile(r"\[(.)\*(\d*)\]", re.DOTALL)
 
 
-def _usage(call: Invocation, message: str) -> Failure:
+def _usage(call: Execution, message: str) -> Failure:
     return usage_error(call.name, message)
 
 
@@ -29,7 +29,7 @@ def _usage(call: Invocation, message: str) -> Failure:
     "--complement",
     "--output-delimiter=STRING",
 )
-def cut(call: Invocation, options: Arguments) -> int:
+def cut(call: Execution, options: Arguments) -> int:
     """Print parts of lines."""
     kinds = [key for key, _ in options.given if key in "bcf" and key]
     if not kinds:
@@ -58,7 +58,7 @@ def cut(call: Invocation, options: Arguments) -> int:
     return inputs.status
 
 
-def _ranges(call: Invocation, text: str, kind: str) -> list[tuple[int, int]]:
+def _ranges(call: Execution, text: str, kind: str) -> list[tuple[int, int]]:
     """Read ``1,3-5,7-``; an open range has no end."""
     ranges = []
     for item in re.split(r"[, ]", text):
@@ -222,7 +222,7 @@ def _class_members(name: str) -> list[str]:
     "-t,--truncate-set1",
     style=ArgumentStyle(is_permuted=False),
 )
-def tr(call: Invocation, options: Arguments) -> int:
+def tr(call: Execution, options: Arguments) -> int:
     """Replace, delete or squeeze characters."""
     operands = options.operands
     _check_tr_operands(call, options)
@@ -266,7 +266,7 @@ def _translation(first: list[str], sets: list[_Set], options: Arguments) -> dict
     return {ord(old): new for old, new in zip(first, replacements, strict=False)}
 
 
-def _check_tr_operands(call: Invocation, options: Arguments) -> None:
+def _check_tr_operands(call: Execution, options: Arguments) -> None:
     operands = options.operands
     needs_one = options.has("d") != options.has("s")
     least = 2
@@ -303,7 +303,7 @@ def _squeezed(text: str, characters: set[str]) -> str:
 
 
 @program("-d,--delimiters=LIST", "-s,--serial")
-def paste(call: Invocation, options: Arguments) -> int:
+def paste(call: Execution, options: Arguments) -> int:
     """Join lines of files side by side."""
     delimiters = _paste_delimiters(options.get("d", "\t"))
     inputs = Inputs(call, options.operands)
@@ -326,7 +326,7 @@ def paste(call: Invocation, options: Arguments) -> int:
     return 0
 
 
-def _dealt_columns(call: Invocation, options: Arguments) -> list[list[bytes]]:
+def _dealt_columns(call: Execution, options: Arguments) -> list[list[bytes]]:
     """Deal the lines of standard input to as many columns as name it."""
     if set(options.operands) != {"-"}:
         raise Unknown("paste of standard input and files")
@@ -358,7 +358,7 @@ def _pasted(row: list[bytes], delimiters: list[bytes]) -> bytes:
 
 
 @program("-w,--width=WIDTH", "-b,--bytes")
-def fold(call: Invocation, options: Arguments) -> int:
+def fold(call: Execution, options: Arguments) -> int:
     """Break lines that are longer than a width."""
     width_text = options.get("w", "80")
     if not width_text.isdigit() or int(width_text) == 0:
@@ -386,7 +386,7 @@ def fold(call: Invocation, options: Arguments) -> int:
     "-s,--number-separator=STRING",
     "-v,--starting-line-number=NUM",
 )
-def nl(call: Invocation, options: Arguments) -> int:
+def nl(call: Execution, options: Arguments) -> int:
     """Number lines."""
     style = options.get("b", "t")
     if style not in ("a", "t", "n"):

@@ -18,7 +18,7 @@ from kubepy.shell.utilities.program import (
     usage_error,
 )
 from kubepy.shell.utilities.times import read_time
-from kubepy.shell.utility import Invocation, Unknown
+from kubepy.shell.utility import Execution, Unknown
 
 CLAUSE = re.compile(r"([ugoa]*)((?:[-+=][rwxXst]*|[-+=][ugo])+)")
 CHANGE = re.compile(r"([-+=])([rwxXst]*|[ugo])")
@@ -38,13 +38,13 @@ DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d))?)?(?: ?
 STAMP = re.compile(r"(\d\d)?(\d\d)?(\d\d)(\d\d)(\d\d)(\d\d)(?:\.(\d\d))?")
 
 
-def needs_operand(call: Invocation, options: Arguments) -> None:
+def needs_operand(call: Execution, options: Arguments) -> None:
     """Check that there is an operand. Raises Failure."""
     if not options.operands:
         raise usage_error(call.name, "missing operand")
 
 
-def entries_below(call: Invocation, path: str) -> Iterator[str]:
+def entries_below(call: Execution, path: str) -> Iterator[str]:
     """Yield the paths of all that is below a directory, what is in it after itself."""
     for name in sorted(call.files.list(path)):
         child = posixpath.join(path, name)
@@ -62,7 +62,7 @@ def entries_below(call: Invocation, path: str) -> Iterator[str]:
     "-r,--reference=FILE",
     "-h,--no-dereference",
 )
-def touch(call: Invocation, options: Arguments) -> int:
+def touch(call: Execution, options: Arguments) -> int:
     """Make files, or set their times."""
     if not options.operands:
         raise usage_error(call.name, "missing file operand")
@@ -82,7 +82,7 @@ def touch(call: Invocation, options: Arguments) -> int:
     return status
 
 
-def _touched_time(call: Invocation, options: Arguments) -> datetime:
+def _touched_time(call: Execution, options: Arguments) -> datetime:
     if options.has("r"):
         reference = options.get("r")
         try:
@@ -124,7 +124,7 @@ def _stamp(text: str, now: datetime) -> datetime:
 
 
 @program("-p,--parents", "-m,--mode=MODE", "-v,--verbose")
-def mkdir(call: Invocation, options: Arguments) -> int:
+def mkdir(call: Execution, options: Arguments) -> int:
     """Make directories."""
     needs_operand(call, options)
     status = 0
@@ -148,7 +148,7 @@ def _with_parents(name: str) -> list[str]:
     return names
 
 
-def _make_directory(call: Invocation, name: str, options: Arguments, *, is_last: bool) -> None:
+def _make_directory(call: Execution, name: str, options: Arguments, *, is_last: bool) -> None:
     path = absolute(call, name)
     if options.has("p") and call.files.is_dir(path):
         return
@@ -164,7 +164,7 @@ def _make_directory(call: Invocation, name: str, options: Arguments, *, is_last:
 
 
 @program("-p,--parents", "-v,--verbose", "--ignore-fail-on-non-empty")
-def rmdir(call: Invocation, options: Arguments) -> int:
+def rmdir(call: Execution, options: Arguments) -> int:
     """Remove empty directories."""
     needs_operand(call, options)
     status = 0
@@ -194,7 +194,7 @@ def rmdir(call: Invocation, options: Arguments) -> int:
 
 
 @program("-f,--force", "-r,-R,--recursive", "-d,--dir", "-v,--verbose")
-def rm(call: Invocation, options: Arguments) -> int:
+def rm(call: Execution, options: Arguments) -> int:
     """Remove files, and directories with ``-r``."""
     if not options.operands and not options.has("f"):
         needs_operand(call, options)
@@ -214,7 +214,7 @@ def rm(call: Invocation, options: Arguments) -> int:
     return status
 
 
-def _remove(call: Invocation, name: str, options: Arguments) -> None:
+def _remove(call: Execution, name: str, options: Arguments) -> None:
     last = posixpath.basename(name.rstrip("/"))
     if last in (".", "..") and options.has("r"):
         raise Failure(f"refusing to remove '.' or '..' directory: skipping '{name}'")
@@ -239,7 +239,7 @@ def _remove(call: Invocation, name: str, options: Arguments) -> None:
     _say_removed(call, name, options, kind="directory ")
 
 
-def _remove_child(call: Invocation, name: str, options: Arguments) -> None:
+def _remove_child(call: Execution, name: str, options: Arguments) -> None:
     """Remove what is in a directory. Raises Failure, which names the child."""
     try:
         _remove(call, name, options)
@@ -248,7 +248,7 @@ def _remove_child(call: Invocation, name: str, options: Arguments) -> None:
         raise Failure(message) from error
 
 
-def _say_removed(call: Invocation, name: str, options: Arguments, *, kind: str) -> None:
+def _say_removed(call: Execution, name: str, options: Arguments, *, kind: str) -> None:
     if options.has("v"):
         line = f"removed {kind}'{name}'\n"
         call.out(line)
@@ -257,7 +257,7 @@ def _say_removed(call: Invocation, name: str, options: Arguments, *, kind: str) 
 class _Copying:
     """One run of cp, mv or ln: several sources, one destination."""
 
-    def __init__(self, call: Invocation, options: Arguments) -> None:
+    def __init__(self, call: Execution, options: Arguments) -> None:
         self.call = call
         self.options = options
         self.sources, self.destination = self._operands()
@@ -324,7 +324,7 @@ class _Copying:
     "-v,--verbose",
     "--preserve[=ATTRIBUTES]",
 )
-def cp(call: Invocation, options: Arguments) -> int:
+def cp(call: Execution, options: Arguments) -> int:
     """Copy files, and directories with ``-r``."""
     copying = _Copying(call, options)
     for source, target in copying.pairs():
@@ -366,7 +366,7 @@ def _copy(copying: _Copying, source: str, target: str) -> None:
     _copy_content(copying, source, target)
 
 
-def _stat_problem(call: Invocation, path: str) -> str:
+def _stat_problem(call: Execution, path: str) -> str:
     try:
         call.files.stat(path)
     except FileError as error:
@@ -374,7 +374,7 @@ def _stat_problem(call: Invocation, path: str) -> str:
     return MISSING
 
 
-def _is_same(call: Invocation, source: str, target: str) -> bool:
+def _is_same(call: Execution, source: str, target: str) -> bool:
     if not call.files.exists(target):
         return False
     real_source = call.files.real_path(source)
@@ -382,7 +382,7 @@ def _is_same(call: Invocation, source: str, target: str) -> bool:
     return bool(real_source == real_target)
 
 
-def _is_newer(call: Invocation, path: str, other: str) -> bool:
+def _is_newer(call: Execution, path: str, other: str) -> bool:
     if not call.files.exists(path):
         return False
     return bool(call.files.stat(path).modified >= call.files.stat(other).modified)
@@ -469,7 +469,7 @@ def _copy_directory(copying: _Copying, source: str, target: str) -> None:
     "-u,--update",
     "-v,--verbose",
 )
-def mv(call: Invocation, options: Arguments) -> int:
+def mv(call: Execution, options: Arguments) -> int:
     """Rename files and directories."""
     copying = _Copying(call, options)
     for source, target in copying.pairs():
@@ -513,13 +513,13 @@ def _move(copying: _Copying, source: str, target: str) -> None:
         call.out(line)
 
 
-def _is_within(call: Invocation, directory: str, path: str) -> bool:
+def _is_within(call: Execution, directory: str, path: str) -> bool:
     real_path = call.files.real_path(path)
     real_directory = call.files.real_path(directory)
     return f"{real_path}/".startswith(f"{real_directory}/")
 
 
-def _move_problem(call: Invocation, source: str, target: str) -> str:
+def _move_problem(call: Execution, source: str, target: str) -> str:
     source_path = absolute(call, source)
     target_path = absolute(call, target)
     if _is_same(call, source_path, target_path):
@@ -543,7 +543,7 @@ def _move_problem(call: Invocation, source: str, target: str) -> str:
     "-T,--no-target-directory",
     "-t,--target-directory=DIRECTORY",
 )
-def ln(call: Invocation, options: Arguments) -> int:
+def ln(call: Execution, options: Arguments) -> int:
     """Make symbolic links; hard links are not known."""
     if not options.has("s"):
         raise Unknown("ln without -s")
@@ -629,7 +629,7 @@ def _with_mode(arguments: list[str]) -> list[str]:
 
 
 @program("-R,--recursive", "-f,--silent,--quiet", style=ArgumentStyle(rewrite=_with_mode))
-def chmod(call: Invocation, options: Arguments) -> int:
+def chmod(call: Execution, options: Arguments) -> int:
     """Change modes."""
     operands = options.operands
     if not operands:
@@ -657,14 +657,14 @@ def chmod(call: Invocation, options: Arguments) -> int:
     return status
 
 
-def _set_mode(call: Invocation, path: str, text: str) -> None:
+def _set_mode(call: Execution, path: str, text: str) -> None:
     status = call.files.stat(path)
     mode = parse_mode(text, status.mode, is_dir=status.kind == FOLDER)
     call.files.set_mode(path, mode)
 
 
 @program("-R,--recursive", "-h,--no-dereference", "-f,--silent,--quiet")
-def chown(call: Invocation, options: Arguments) -> int:
+def chown(call: Execution, options: Arguments) -> int:
     """Check that files are there; the model has no owners."""
     operands = options.operands
     if not operands:
@@ -685,7 +685,7 @@ def chown(call: Invocation, options: Arguments) -> int:
 @program(
     "-d,--directory", "-p,--tmpdir[=DIR]", "-t", "-u,--dry-run", "-q,--quiet", "--suffix=SUFFIX"
 )
-def mktemp(call: Invocation, options: Arguments) -> int:
+def mktemp(call: Execution, options: Arguments) -> int:
     """Make a file or directory with a name of its own."""
     if len(options.operands) > 1:
         raise usage_error(call.name, "too many templates")
@@ -730,7 +730,7 @@ def _template(template: str) -> tuple[str, str, str]:
     return match[1], match[2], match[3]
 
 
-def _make_temporary(call: Invocation, name: str, options: Arguments) -> None:
+def _make_temporary(call: Execution, name: str, options: Arguments) -> None:
     path = absolute(call, name)
     if options.has("u"):
         return
@@ -743,7 +743,7 @@ def _make_temporary(call: Invocation, name: str, options: Arguments) -> None:
 
 
 @program("-c,--no-create", "-s,--size=SIZE")
-def truncate(call: Invocation, options: Arguments) -> int:
+def truncate(call: Execution, options: Arguments) -> int:
     """Cut or extend files to a size."""
     if not options.operands:
         raise usage_error(call.name, "missing file operand")
@@ -791,7 +791,7 @@ def _new_size(size: int, sign: str, number: int) -> int:
     "-q,--quiet,-s,--silent",
     "-v,--verbose",
 )
-def readlink(call: Invocation, options: Arguments) -> int:
+def readlink(call: Execution, options: Arguments) -> int:
     """Print the targets of symbolic links, or canonical paths."""
     needs_operand(call, options)
     status = 0
@@ -813,14 +813,14 @@ def readlink(call: Invocation, options: Arguments) -> int:
     return status
 
 
-def _target(call: Invocation, path: str) -> str:
+def _target(call: Execution, path: str) -> str:
     status = call.files.stat(path, follow=False)
     if status.kind != LINK:
         raise FileError("Invalid argument")
     return str(status.target)
 
 
-def _canonical(call: Invocation, path: str, options: Arguments) -> str:
+def _canonical(call: Execution, path: str, options: Arguments) -> str:
     if not path:
         raise FileError(MISSING)
     canonical = call.files.real_path(path)
@@ -839,7 +839,7 @@ def _canonical(call: Invocation, path: str, options: Arguments) -> str:
     "-m,--canonicalize-missing",
     "-q,--quiet",
 )
-def realpath(call: Invocation, options: Arguments) -> int:
+def realpath(call: Execution, options: Arguments) -> int:
     """Print canonical paths."""
     needs_operand(call, options)
     status = 0

@@ -9,19 +9,19 @@ from kubepy.shell.files import MISSING as MISSING_FILE
 from kubepy.shell.files import FileError
 from kubepy.shell.utilities.endless import ENDLESS
 from kubepy.shell.utilities.program import STDIN_NAMES, Failure, complain
-from kubepy.shell.utility import Invocation, Unknown
+from kubepy.shell.utility import Execution, Unknown
 
 MISSING = "{name}: {problem}"
 
 
-def absolute(call: Invocation, name: str) -> str:
+def absolute(call: Execution, name: str) -> str:
     """Return the absolute path of a name; an empty one names nothing."""
     if name:
         return posixpath.join(call.cwd, name)
     return ""
 
 
-def read_file(call: Invocation, name: str) -> bytes:
+def read_file(call: Execution, name: str) -> bytes:
     """Return the content of a file, or of standard input for its names. Raises FileError."""
     if name in STDIN_NAMES:
         return call.stdin
@@ -38,7 +38,7 @@ class Inputs:
 
     def __init__(
         self,
-        call: Invocation,
+        call: Execution,
         names: Sequence[str],
         *,
         message: str = MISSING,
@@ -73,7 +73,7 @@ class Inputs:
         complain(self._call, message.format(name=name, problem=problem))
 
 
-def joined_inputs(call: Invocation, names: Sequence[str]) -> tuple[bytes, int]:
+def joined_inputs(call: Execution, names: Sequence[str]) -> tuple[bytes, int]:
     """Return all that the operands hold, and the exit status of reading them."""
     inputs = Inputs(call, names)
     content = b"".join(data for _, data in inputs)

@@ -20,7 +20,7 @@ from kubepy.shell.utilities.program import (
 )
 from kubepy.shell.utilities.running import run_program
 from kubepy.shell.utilities.times import format_time
-from kubepy.shell.utility import Invocation, Unknown
+from kubepy.shell.utility import Execution, Unknown
 
 BLOCK = 4096
 LINKS_COLUMN = 1
@@ -106,7 +106,7 @@ def owner(number: int) -> str:
     "--group-directories-first",
     style=ArgumentStyle(usage_status=2),
 )
-def ls(call: Invocation, options: Arguments) -> int:
+def ls(call: Execution, options: Arguments) -> int:
     """List directories and files."""
     return _Listing(call, options).run()
 
@@ -114,7 +114,7 @@ def ls(call: Invocation, options: Arguments) -> int:
 class _Listing:
     """One run of ls."""
 
-    def __init__(self, call: Invocation, options: Arguments) -> None:
+    def __init__(self, call: Execution, options: Arguments) -> None:
         self.call = call
         self.options = options
         self.is_long = options.has("l", "n", "o", "g", "full-time")
@@ -322,7 +322,7 @@ STAT_DIRECTIVE = re.compile(r"%([-0#]?\d*)([a-zA-Z%])")
 
 
 @program("-c,--format=FORMAT", "-L,--dereference", "--printf=FORMAT")
-def stat(call: Invocation, options: Arguments) -> int:
+def stat(call: Execution, options: Arguments) -> int:
     """Print what is known of files."""
     if not options.operands:
         raise usage_error(call.name, "missing operand")
@@ -400,7 +400,7 @@ def _stat_value(entry: ListedFile, match: re.Match[str]) -> str:
     "-s,--summarize",
     "--apparent-size",
 )
-def du(call: Invocation, options: Arguments) -> int:
+def du(call: Execution, options: Arguments) -> int:
     """Sum up what directories take."""
     return _Usage(call, options).run()
 
@@ -408,7 +408,7 @@ def du(call: Invocation, options: Arguments) -> int:
 class _Usage:
     """One run of du."""
 
-    def __init__(self, call: Invocation, options: Arguments) -> None:
+    def __init__(self, call: Execution, options: Arguments) -> None:
         self.call = call
         self.options = options
         self.status = 0
@@ -588,7 +588,7 @@ class _FindParser:
 class _Find:
     """One run of find."""
 
-    def __init__(self, call: Invocation, parser: _FindParser, expression: _Node) -> None:
+    def __init__(self, call: Execution, parser: _FindParser, expression: _Node) -> None:
         self.call = call
         self.parser = parser
         self.expression = expression
@@ -808,7 +808,7 @@ def _compares(number: int, argument: str) -> bool:
     "( )",
     style=ArgumentStyle(is_raw=True),
 )
-def find(call: Invocation, options: Arguments) -> int:
+def find(call: Execution, options: Arguments) -> int:
     """Search for files below directories."""
     words = options.operands
     starts: list[str] = []

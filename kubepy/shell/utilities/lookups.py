@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 
 from kubepy.shell.files import FileError
-from kubepy.shell.surroundings import HttpRequest, NetworkError
+from kubepy.shell.surroundings import NetworkError, NetworkRequest
 from kubepy.shell.utilities.program import Arguments, ArgumentStyle, Failure, complain, program
-from kubepy.shell.utility import Delay, Invocation, Unknown
+from kubepy.shell.utility import Delay, Execution, Unknown
 
 RESOLVER_FILE = "/etc/resolv.conf"
 USUAL_SERVER = "10.96.0.10"
@@ -22,7 +22,7 @@ PING_TIME = "0.050"
 REQUEST_LINE = re.compile(rb"([A-Z]+) (\S+) HTTP/1\.[01]\r?\n")
 
 
-def _resolver(call: Invocation) -> tuple[str, list[str]]:
+def _resolver(call: Execution) -> tuple[str, list[str]]:
     """Return the DNS server and the search domains of a container."""
     try:
         text = call.files.read(RESOLVER_FILE).decode("utf-8", "replace")
@@ -39,7 +39,7 @@ def _resolver(call: Invocation) -> tuple[str, list[str]]:
     return server, domains
 
 
-def _addresses(call: Invocation, name: str, *, status: int = 1, message: str = "") -> Sequence[str]:
+def _addresses(call: Execution, name: str, *, status: int = 1, message: str = "") -> Sequence[str]:
     """Return the addresses of a name, none if it has none.
 
     Where no server answers, the program ends after a while with a status and a message.
@@ -53,7 +53,7 @@ def _addresses(call: Invocation, name: str, *, status: int = 1, message: str = "
         raise Delay(seconds, status, err=message.encode()) from error
 
 
-def _full_name(call: Invocation, name: str, addresses: Sequence[str]) -> str:
+def _full_name(call: Execution, name: str, addresses: Sequence[str]) -> str:
     """Return the name with the search domain that leads to the same addresses."""
     for domain in _resolver(call)[1]:
         candidate = f"{name}.{domain}"
@@ -71,7 +71,7 @@ def _is_address(name: str) -> bool:
 
 
 @program("-type=TYPE", "-query=TYPE")
-def nslookup(call: Invocation, options: Arguments) -> int:
+def nslookup(call: Execution, options: Arguments) -> int:
     """Ask for the addresses of a name, in the words of busybox 1.28."""
     call.reads_network()
     names = options.operands
@@ -108,7 +108,7 @@ def nslookup(call: Invocation, options: Arguments) -> int:
 
 
 @program(style=ArgumentStyle(is_permuted=False))
-def getent(call: Invocation, options: Arguments) -> int:
+def getent(call: Execution, options: Arguments) -> int:
     """Look up hosts; other databases are not known."""
     if len(options.operands) < 2 or options.operands[0] not in ("hosts", "ahostsv4"):
         raise Unknown("getent of another database")
@@ -131,7 +131,7 @@ def getent(call: Invocation, options: Arguments) -> int:
 
 
 @program("+short", "+search", "+nosearch", "@SERVER", style=ArgumentStyle(is_raw=True))
-def dig(call: Invocation, options: Arguments) -> int:
+def dig(call: Execution, options: Arguments) -> int:
     """Ask for the addresses of a name; known is ``+short``."""
     call.reads_network()
     names: list[str] = []
@@ -159,7 +159,7 @@ def dig(call: Invocation, options: Arguments) -> int:
 
 
 @program("-t=TYPE")
-def host(call: Invocation, options: Arguments) -> int:
+def host(call: Execution, options: Arguments) -> int:
     """Ask for the addresses of a name."""
     call.reads_network()
     kind = options.get("t", "A").upper()
@@ -180,7 +180,7 @@ def host(call: Invocation, options: Arguments) -> int:
 
 
 @program("-c=COUNT", "-i=SECONDS", "-n", "-q", "-W=SECONDS", "-4")
-def ping(call: Invocation, options: Arguments) -> int:
+def ping(call: Execution, options: Arguments) -> int:
     """Send echo requests, in busybox's words; without ``-c`` it would not end."""
     call.reads_network()
     if not options.has("c") or len(options.operands) != 1:
@@ -224,7 +224,7 @@ def ping(call: Invocation, options: Arguments) -> int:
     raise Delay(seconds, status, out=text.encode())
 
 
-def _answers(call: Invocation, address: str) -> bool:
+def _answers(call: Execution, address: str) -> bool:
     """Tell whether a host is there: it accepts or refuses a connection."""
     try:
         call.surroundings.connect(address, ECHO_PORT, call.now)
@@ -234,7 +234,7 @@ def _answers(call: Invocation, address: str) -> bool:
 
 
 @program("-z", "-v", "-n", "-w=SECONDS", "-4", "-6", "-q=SECONDS", "-N")
-def nc(call: Invocation, options: Arguments) -> int:
+def nc(call: Execution, options: Arguments) -> int:
     """Connect to a port, in busybox's words; listening is not known."""
     call.reads_network()
     if len(options.operands) != 2 or not options.operands[1].isdigit():
@@ -257,7 +257,7 @@ def nc(call: Invocation, options: Arguments) -> int:
     return 0
 
 
-def _not_connected(call: Invocation, options: Arguments, place: str, error: NetworkError) -> int:
+def _not_connected(call: Execution, options: Arguments, place: str, error: NetworkError) -> int:
     problems = {
         "refused": "Connection refused",
         "unreachable": "No route to host",
@@ -277,7 +277,7 @@ def _not_connected(call: Invocation, options: Arguments, place: str, error: Netw
     return 1
 
 
-def _talk(call: Invocation, name: str, port: int) -> None:
+def _talk(call: Execution, name: str, port: int) -> None:
     """Send standard input, if it is a request over HTTP, and print the answer."""
     match = REQUEST_LINE.match(call.stdin)
     if match is None:
@@ -292,7 +292,7 @@ def _talk(call: Invocation, name: str, port: int) -> None:
     method = match[1].decode()
     target = match[2].decode("latin-1")
     url = f"http://{name}:{port}{target}"
-    request = HttpRequest(method, url, tuple(headers), body)
+    request = NetworkRequest(method, url, tuple(headers), body)
     try:
         answer = call.surroundings.http(request, call.now)
     except NetworkError:

@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from kubepy.shell.utility import Invocation, Unknown
+from kubepy.shell.utility import Execution, Unknown
 
 STDIN_NAMES = ("-", "/dev/stdin")
 OLD_COUNT = re.compile(r"-\d+")
 
-Body = Callable[[Invocation, "Arguments"], int]
+Body = Callable[[Execution, "Arguments"], int]
 
 
 class Failure(Exception):
@@ -182,7 +182,7 @@ class Program:
         self.declared = declared
         self.style = style
 
-    def __call__(self, call: Invocation) -> int:
+    def __call__(self, call: Execution) -> int:
         try:
             return self.body(call, self.parse(call))
         except Failure as failure:
@@ -190,7 +190,7 @@ class Program:
                 complain(call, failure.message)
             return failure.status
 
-    def parse(self, call: Invocation) -> Arguments:
+    def parse(self, call: Execution) -> Arguments:
         """Parse the arguments of a call. Raises Unknown for an option that is not declared."""
         words = list(call.args)
         if self.style.rewrite:
@@ -219,6 +219,6 @@ def program(*declared: str, style: ArgumentStyle = USUAL) -> Callable[[Body], Pr
     return decorate
 
 
-def complain(call: Invocation, message: str) -> None:
+def complain(call: Execution, message: str) -> None:
     """Write a message as GNU's programs do: the program's name before it."""
     call.err(f"{call.name}: {message}\n")

@@ -13,7 +13,7 @@ from kubepy.shell.utilities.inputs import (
     lines_of,
 )
 from kubepy.shell.utilities.program import Arguments, ArgumentStyle, Failure, complain, program
-from kubepy.shell.utility import Invocation
+from kubepy.shell.utility import Execution
 
 MULTIPLIERS = {
     "": 1,
@@ -45,7 +45,7 @@ COUNT = re.compile(r"([-+]?)(\d+)([a-zA-Z]*)")
     "-t",
     "-u",
 )
-def cat(call: Invocation, options: Arguments) -> int:
+def cat(call: Execution, options: Arguments) -> int:
     """Concatenate files."""
     inputs = Inputs(call, options.operands)
     chunks = [data for _, data in inputs]
@@ -99,7 +99,7 @@ def _count(text: str, what: str) -> tuple[str, int]:
     return match[1], int(match[2]) * MULTIPLIERS[match[3]]
 
 
-def _parts(call: Invocation, options: Arguments) -> int:
+def _parts(call: Execution, options: Arguments) -> int:
     """Print the part of each file that head or tail is asked for, with headers between several."""
     names = options.operands
     if call.name == "head" and len(names) == 1 and names[0] in ENDLESS and options.has("c"):
@@ -154,7 +154,7 @@ def _chosen(name: str, pieces: list[bytes], sign: str, count: int) -> list[bytes
     "-v,--verbose",
     style=ArgumentStyle(old_count="-n"),
 )
-def head(call: Invocation, options: Arguments) -> int:
+def head(call: Execution, options: Arguments) -> int:
     """Print the first lines of files."""
     return _parts(call, options)
 
@@ -166,13 +166,13 @@ def head(call: Invocation, options: Arguments) -> int:
     "-v,--verbose",
     style=ArgumentStyle(old_count="-n"),
 )
-def tail(call: Invocation, options: Arguments) -> int:
+def tail(call: Execution, options: Arguments) -> int:
     """Print the last lines of files; ``-f`` is the machine's."""
     return _parts(call, options)
 
 
 @program("-l,--lines", "-w,--words", "-c,--bytes", "-m,--chars", "-L,--max-line-length")
-def wc(call: Invocation, options: Arguments) -> int:
+def wc(call: Execution, options: Arguments) -> int:
     """Count lines, words and bytes."""
     names = options.operands
     columns = [key for key in "lwmcL" if options.has(key)]
@@ -219,7 +219,7 @@ def _display_width(line: bytes) -> int:
     return sum(32 <= ord(character) < 127 for character in expanded)
 
 
-def _count_width(call: Invocation, options: Arguments, columns: list[str]) -> int:
+def _count_width(call: Execution, options: Arguments, columns: list[str]) -> int:
     """Return the width of columns: that of the total size, 7 where a size is not known."""
     names = options.operands
     if len(names) <= 1 and len(columns) == 1:
@@ -238,7 +238,7 @@ def _count_width(call: Invocation, options: Arguments, columns: list[str]) -> in
 
 
 @program()
-def tac(call: Invocation, options: Arguments) -> int:
+def tac(call: Execution, options: Arguments) -> int:
     """Print the lines of files, the last first."""
     inputs = Inputs(
         call,
@@ -252,7 +252,7 @@ def tac(call: Invocation, options: Arguments) -> int:
 
 
 @program()
-def rev(call: Invocation, options: Arguments) -> int:
+def rev(call: Execution, options: Arguments) -> int:
     """Print lines with their characters in reverse order."""
     inputs = Inputs(call, options.operands, message="cannot open {name}: {problem}")
     for _, data in inputs:
@@ -264,7 +264,7 @@ def rev(call: Invocation, options: Arguments) -> int:
 
 
 @program("-a,--append", "-i,--ignore-interrupts")
-def tee(call: Invocation, options: Arguments) -> int:
+def tee(call: Execution, options: Arguments) -> int:
     """Copy standard input to files and to standard output."""
     status = 0
     call.out(call.stdin)

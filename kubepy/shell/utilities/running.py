@@ -14,7 +14,7 @@ from kubepy.shell.utilities.program import (
     program,
     usage_error,
 )
-from kubepy.shell.utility import Invocation, Unknown
+from kubepy.shell.utility import Execution, Unknown
 
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=", re.ASCII)
 DURATION = re.compile(r"(\d+(?:\.\d+)?|\.\d+)([smhd]?)")
@@ -23,7 +23,7 @@ MOST_CHARACTERS = 128 * 1024
 NOT_FOUND, NOT_RUN = 127, 126
 
 
-def run_program(call: Invocation, argv: list[str], stdin: bytes) -> int:
+def run_program(call: Execution, argv: list[str], stdin: bytes) -> int:
     """Run another program; what it prints is printed. Raises Unknown."""
     if call.run is None:
         raise Unknown(f"{call.name} that runs a program")
@@ -39,7 +39,7 @@ def run_program(call: Invocation, argv: list[str], stdin: bytes) -> int:
     "-0,--null",
     style=ArgumentStyle(is_permuted=False, usage_status=125),
 )
-def env(call: Invocation, options: Arguments) -> int:
+def env(call: Execution, options: Arguments) -> int:
     """Print the environment, or run a program in another."""
     words = list(options.operands)
     is_empty = options.has("i")
@@ -72,7 +72,7 @@ def env(call: Invocation, options: Arguments) -> int:
 
 
 @program("-0,--null", style=ArgumentStyle(usage_status=2))
-def printenv(call: Invocation, options: Arguments) -> int:
+def printenv(call: Execution, options: Arguments) -> int:
     """Print variables of the environment."""
     end = "\n"
     if options.has("0"):
@@ -102,7 +102,7 @@ def printenv(call: Invocation, options: Arguments) -> int:
     "-t,--verbose",
     style=ArgumentStyle(is_permuted=False),
 )
-def xargs(call: Invocation, options: Arguments) -> int:
+def xargs(call: Execution, options: Arguments) -> int:
     """Run a program with arguments from standard input."""
     command = options.operands or ["echo"]
     words = _xargs_words(call, options)
@@ -125,7 +125,7 @@ def xargs(call: Invocation, options: Arguments) -> int:
     return status
 
 
-def _xargs_words(call: Invocation, options: Arguments) -> list[str]:
+def _xargs_words(call: Execution, options: Arguments) -> list[str]:
     text = call.stdin.decode("utf-8", "surrogateescape")
     if options.has("0"):
         return _separated(text, "\0")
@@ -223,7 +223,7 @@ def _groups(words: list[str], count: int) -> list[list[str]]:
     "--preserve-status",
     style=ArgumentStyle(is_permuted=False, usage_status=125),
 )
-def timeout(call: Invocation, options: Arguments) -> int:
+def timeout(call: Execution, options: Arguments) -> int:
     """Run a program that ends by itself; the machine knows of those that take time."""
     words = list(options.operands)
     if options.has("t"):
@@ -237,7 +237,7 @@ def timeout(call: Invocation, options: Arguments) -> int:
 
 
 @program(style=ArgumentStyle(is_permuted=False, usage_status=125))
-def nohup(call: Invocation, options: Arguments) -> int:
+def nohup(call: Execution, options: Arguments) -> int:
     """Run a program; there is no terminal that could hang up."""
     if not options.operands:
         raise usage_error(call.name, "missing operand", 125)
@@ -245,7 +245,7 @@ def nohup(call: Invocation, options: Arguments) -> int:
 
 
 @program("-n,--adjustment=N", style=ArgumentStyle(is_permuted=False, usage_status=125))
-def nice(call: Invocation, options: Arguments) -> int:
+def nice(call: Execution, options: Arguments) -> int:
     """Run a program; priorities change nothing in the model."""
     if not options.operands:
         call.out("0\n")
@@ -254,7 +254,7 @@ def nice(call: Invocation, options: Arguments) -> int:
 
 
 @program("-a", style=ArgumentStyle(is_permuted=False))
-def which(call: Invocation, options: Arguments) -> int:
+def which(call: Execution, options: Arguments) -> int:
     """Print the paths of programs that the model knows."""
     from kubepy.shell.utilities import UTILITIES
 
@@ -270,7 +270,7 @@ def which(call: Invocation, options: Arguments) -> int:
     return status
 
 
-def _path_of(call: Invocation, name: str) -> str:
+def _path_of(call: Execution, name: str) -> str:
     """Return the path of a program among the files, an empty text if there is none."""
     folders = [""] if "/" in name else call.env.get("PATH", "").split(":")
     for folder in folders:

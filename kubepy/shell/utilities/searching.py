@@ -24,7 +24,7 @@ from kubepy.shell.utilities.patterns import (
     fixed_pattern,
 )
 from kubepy.shell.utilities.program import Arguments, ArgumentStyle, Failure, complain, program
-from kubepy.shell.utility import Invocation, Unknown
+from kubepy.shell.utility import Execution, Unknown
 
 PERL_ONLY = re.compile(r"\\[pPXRKQE]|\(\?[|R&P>]|\[\[:")
 WORD = re.compile(r"\w", re.ASCII)
@@ -155,7 +155,7 @@ def _compile(patterns: list[str], kind: str, *, ignore_case: bool) -> list[Patte
 class _Search:
     """One run of grep."""
 
-    def __init__(self, call: Invocation, options: Arguments, kind: str) -> None:
+    def __init__(self, call: Execution, options: Arguments, kind: str) -> None:
         self.call = call
         self.options = options
         self.operands = list(options.operands)
@@ -392,18 +392,18 @@ class _Search:
 
 
 @program(*OPTIONS, style=ArgumentStyle(usage_status=2, old_count="-C"))
-def grep(call: Invocation, options: Arguments) -> int:
+def grep(call: Execution, options: Arguments) -> int:
     """Print lines that match patterns."""
     return _Search(call, options, options.last_of("E", "F", "G", "P") or "G").run()
 
 
 @program(*OPTIONS, style=ArgumentStyle(usage_status=2, old_count="-C"))
-def egrep(call: Invocation, options: Arguments) -> int:
+def egrep(call: Execution, options: Arguments) -> int:
     """Search as ``grep -E``."""
     return _Search(call, options, "E").run()
 
 
 @program(*OPTIONS, style=ArgumentStyle(usage_status=2, old_count="-C"))
-def fgrep(call: Invocation, options: Arguments) -> int:
+def fgrep(call: Execution, options: Arguments) -> int:
     """Search as ``grep -F``."""
     return _Search(call, options, "F").run()

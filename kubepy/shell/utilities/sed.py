@@ -17,7 +17,7 @@ from kubepy.shell.utilities.inputs import (
 from kubepy.shell.utilities.patterns import Pattern, PatternMatch, matches
 from kubepy.shell.utilities.program import Arguments, Failure, program
 from kubepy.shell.utilities.sedscript import SedAddress, SedCommand, SedParser, SedSubstitution
-from kubepy.shell.utility import Invocation, Unknown
+from kubepy.shell.utility import Execution, Unknown
 
 MOST_STEPS = 5_000_000
 
@@ -33,7 +33,7 @@ class _Quit(Exception):
 class _Editor:
     """One run of a script over a sequence of lines."""
 
-    def __init__(self, call: Invocation, commands: list[SedCommand], options: Arguments) -> None:
+    def __init__(self, call: Execution, commands: list[SedCommand], options: Arguments) -> None:
         self.call = call
         self.commands = commands
         self.is_quiet = options.has("n")
@@ -432,7 +432,7 @@ def _line_cut(shown: str, width: int) -> int:
     "-u,--unbuffered",
     "-z,--null-data",
 )
-def sed(call: Invocation, options: Arguments) -> int:
+def sed(call: Execution, options: Arguments) -> int:
     """Edit lines by a script."""
     operands = list(options.operands)
     script = _script(call, options, operands)
@@ -459,7 +459,7 @@ def sed(call: Invocation, options: Arguments) -> int:
     return editor.status or inputs.status
 
 
-def _script(call: Invocation, options: Arguments, operands: list[str]) -> str:
+def _script(call: Execution, options: Arguments, operands: list[str]) -> str:
     pieces: list[str] = []
     for key, value in options.given:
         if key == "e":
@@ -490,7 +490,7 @@ def _edit_all(editor: _Editor, inputs: Inputs) -> None:
         return
 
 
-def _edit_each(call: Invocation, editor: _Editor, inputs: Inputs, options: Arguments) -> None:
+def _edit_each(call: Execution, editor: _Editor, inputs: Inputs, options: Arguments) -> None:
     suffix = options.get("i")
     for name, data in inputs:
         has_quit = False
@@ -512,7 +512,7 @@ def _edit_each(call: Invocation, editor: _Editor, inputs: Inputs, options: Argum
             return
 
 
-def _save(call: Invocation, name: str, content: bytes) -> None:
+def _save(call: Execution, name: str, content: bytes) -> None:
     try:
         path = absolute(call, name)
         call.files.write(path, content, now=call.now)

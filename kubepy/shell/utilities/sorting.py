@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from kubepy.shell.files import FileError
 from kubepy.shell.utilities.inputs import Inputs, absolute, lines_of, read_file, whole_number
 from kubepy.shell.utilities.program import Arguments, ArgumentStyle, Failure, complain, program
-from kubepy.shell.utility import Invocation, Unknown
+from kubepy.shell.utility import Execution, Unknown
 
 NUMBER = re.compile(rb"[ \t]*(-?)(\d*)(?:\.(\d*))?")
 GENERAL_NUMBER = re.compile(rb"\s*[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)")
@@ -283,7 +283,7 @@ def _parse_key(text: str, inherited: str) -> SortKey:
     "-z,--zero-terminated",
     style=ArgumentStyle(usage_status=2),
 )
-def sort(call: Invocation, options: Arguments) -> int:
+def sort(call: Execution, options: Arguments) -> int:
     """Sort lines."""
     ordering = Ordering(options)
     inputs = Inputs(
@@ -310,7 +310,7 @@ def sort(call: Invocation, options: Arguments) -> int:
     return 0
 
 
-def _write(call: Invocation, name: str, content: bytes) -> None:
+def _write(call: Execution, name: str, content: bytes) -> None:
     if not name:
         call.out(content)
         return
@@ -322,7 +322,7 @@ def _write(call: Invocation, name: str, content: bytes) -> None:
         raise Failure(message, 2) from error
 
 
-def _check(call: Invocation, options: Arguments, ordering: Ordering, lines: list[bytes]) -> int:
+def _check(call: Execution, options: Arguments, ordering: Ordering, lines: list[bytes]) -> int:
     name = "-"
     if options.operands:
         name = options.operands[0]
@@ -348,7 +348,7 @@ def _check(call: Invocation, options: Arguments, ordering: Ordering, lines: list
     "-w,--check-chars=N",
     "-D",
 )
-def uniq(call: Invocation, options: Arguments) -> int:
+def uniq(call: Execution, options: Arguments) -> int:
     """Leave out lines that are like the one before them."""
     operands = options.operands
     if len(operands) > 2:

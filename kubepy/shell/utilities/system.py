@@ -14,7 +14,7 @@ from kubepy.shell.utilities.program import (
     program,
     usage_error,
 )
-from kubepy.shell.utility import Invocation, Unknown
+from kubepy.shell.utility import Execution, Unknown
 
 KERNEL = "0"  # as the nodes of a cluster say
 MACHINE = "x86_64"
@@ -31,7 +31,7 @@ DISK_TITLES = {
 @program(
     "-s,--short", "-f,--fqdn,--long", "-i,--ip-address", "-I,--all-ip-addresses", "-d,--domain"
 )
-def hostname(call: Invocation, options: Arguments) -> int:
+def hostname(call: Execution, options: Arguments) -> int:
     """Print the name or the addresses of a pod."""
     if options.operands:
         raise Unknown("hostname that sets a name")
@@ -56,7 +56,7 @@ def hostname(call: Invocation, options: Arguments) -> int:
     return 0
 
 
-def _full_name(call: Invocation) -> str:
+def _full_name(call: Execution) -> str:
     """Return the first name that /etc/hosts has for the host, its own name otherwise."""
     if call.files.is_file("/etc/hosts"):
         for line in call.files.read("/etc/hosts").decode("utf-8", "replace").splitlines():
@@ -67,7 +67,7 @@ def _full_name(call: Invocation) -> str:
 
 
 @program("-u,--user", "-g,--group", "-G,--groups", "-n,--name", "-r,--real")
-def id_(call: Invocation, options: Arguments) -> int:
+def id_(call: Execution, options: Arguments) -> int:
     """Print the user and the groups."""
     if options.operands:
         raise Unknown("id of a user")
@@ -99,7 +99,7 @@ def id_(call: Invocation, options: Arguments) -> int:
 
 
 @program()
-def whoami(call: Invocation, options: Arguments) -> int:
+def whoami(call: Execution, options: Arguments) -> int:
     """Print the name of the user."""
     if options.operands:
         raise usage_error(call.name, f"extra operand '{options.operands[0]}'")
@@ -118,7 +118,7 @@ def whoami(call: Invocation, options: Arguments) -> int:
     "-m,--machine",
     "-o,--operating-system",
 )
-def uname(call: Invocation, options: Arguments) -> int:
+def uname(call: Execution, options: Arguments) -> int:
     """Print names of the system."""
     if options.operands:
         raise usage_error(call.name, f"extra operand '{options.operands[0]}'")
@@ -136,14 +136,14 @@ def uname(call: Invocation, options: Arguments) -> int:
 
 
 @program()
-def arch(call: Invocation, options: Arguments) -> int:
+def arch(call: Execution, options: Arguments) -> int:
     """Print the kind of machine."""
     call.out(f"{MACHINE}\n")
     return 0
 
 
 @program("--all", "--ignore=N")
-def nproc(call: Invocation, options: Arguments) -> int:
+def nproc(call: Execution, options: Arguments) -> int:
     """Print how many processors there are."""
     ignored = options.get("ignore", "0")
     if not ignored.isdigit():
@@ -153,7 +153,7 @@ def nproc(call: Invocation, options: Arguments) -> int:
 
 
 @program("-p,--pretty", "-s,--since")
-def uptime(call: Invocation, options: Arguments) -> int:
+def uptime(call: Execution, options: Arguments) -> int:
     """Print since when the container runs."""
     call.reads_clock()
     started = call.started or call.now
@@ -177,7 +177,7 @@ def uptime(call: Invocation, options: Arguments) -> int:
 
 
 @program("-b,--bytes", "-k,--kibi", "-m,--mebi", "-g,--gibi", "-h,--human")
-def free(call: Invocation, options: Arguments) -> int:
+def free(call: Execution, options: Arguments) -> int:
     """Print the memory of the machine."""
     unit = options.last_of("b", "k", "m", "g", "h") or "k"
     used = MEMORY // 8
@@ -209,7 +209,7 @@ def _memory(kibibytes: int, unit: str) -> str:
 
 
 @program("-a,--all", "-h,--human-readable", "-k", "-m", "-P,--portability")
-def df(call: Invocation, options: Arguments) -> int:
+def df(call: Execution, options: Arguments) -> int:
     """Print the file systems of a container with what is in them."""
     trees = {"/": call.files.root}
     for mount in call.files.mounts:
@@ -228,7 +228,7 @@ def df(call: Invocation, options: Arguments) -> int:
     return status
 
 
-def _places_of(call: Invocation, names: list[str], places: list[str]) -> tuple[list[str], int]:
+def _places_of(call: Execution, names: list[str], places: list[str]) -> tuple[list[str], int]:
     """Return where the file systems of files are mounted, and the exit status."""
     chosen: list[str] = []
     status = 0
@@ -278,7 +278,7 @@ def _disk(kibibytes: int, unit: str) -> str:
     return str(kibibytes)
 
 
-def _print_table(call: Invocation, rows: list[list[str]]) -> None:
+def _print_table(call: Execution, rows: list[list[str]]) -> None:
     columns = list(zip(*rows, strict=True))
     widths = []
     for column in columns:
@@ -294,7 +294,7 @@ def _print_table(call: Invocation, rows: list[list[str]]) -> None:
 
 
 @program("-t=TYPE", "-l")
-def mount(call: Invocation, options: Arguments) -> int:
+def mount(call: Execution, options: Arguments) -> int:
     """List the file systems of a container."""
     if options.operands:
         raise Unknown("mount of a file system")
@@ -309,7 +309,7 @@ def mount(call: Invocation, options: Arguments) -> int:
 
 
 @program("-d,--data", "-f,--file-system")
-def sync(call: Invocation, options: Arguments) -> int:
+def sync(call: Execution, options: Arguments) -> int:
     """Write files to the disk: there is nothing to do."""
     for name in options.operands:
         if not call.files.exists(absolute(call, name)):
@@ -318,7 +318,7 @@ def sync(call: Invocation, options: Arguments) -> int:
 
 
 @program("a", "ax", "aux", "-e", "-A", "-ef", "-w", style=ArgumentStyle(is_raw=True))
-def ps(call: Invocation, options: Arguments) -> int:
+def ps(call: Execution, options: Arguments) -> int:
     """List the processes: as busybox does, or as procps does for ``aux`` and ``-ef``."""
     call.reads_clock()
     style = "".join(options.operands).replace("-", "")
@@ -354,5 +354,5 @@ def _user(number: int) -> str:
     return str(number)
 
 
-def _start(call: Invocation) -> str:
+def _start(call: Execution) -> str:
     return f"{call.started or call.now:%H:%M}"

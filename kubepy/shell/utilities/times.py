@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from kubepy.shell.files import FileError
 from kubepy.shell.utilities.inputs import absolute
 from kubepy.shell.utilities.program import Arguments, Failure, program, usage_error
-from kubepy.shell.utility import Invocation, Unknown
+from kubepy.shell.utility import Execution, Unknown
 
 ABSOLUTE = re.compile(
     r"(\d{4})-(\d\d?)-(\d\d?)(?:[T ]+(\d\d?):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?)?"
@@ -218,7 +218,7 @@ def with_nanoseconds(time: datetime, pattern: str) -> str:
     "-r,--reference=FILE",
     "--rfc-3339=FMT",
 )
-def date(call: Invocation, options: Arguments) -> int:
+def date(call: Execution, options: Arguments) -> int:
     """Print the cluster's time, or another."""
     time = _time(call, options)
     pattern = "%a %b %e %H:%M:%S %Z %Y"
@@ -246,7 +246,7 @@ def _choice(text: str, formats: dict[str, str], option: str) -> str:
     return formats[text]
 
 
-def _time(call: Invocation, options: Arguments) -> datetime:
+def _time(call: Execution, options: Arguments) -> datetime:
     zone = call.env.get("TZ", "")
     if zone not in ("", "UTC", "UTC0", "Etc/UTC", "GMT") and not options.has("u"):
         raise Unknown(f"date in the time zone {zone}")

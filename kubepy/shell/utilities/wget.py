@@ -7,11 +7,11 @@ from typing import NoReturn
 from urllib.parse import urljoin
 
 from kubepy.shell.files import FileError
-from kubepy.shell.surroundings import HttpAnswer, HttpRequest, NetworkError
+from kubepy.shell.surroundings import HttpAnswer, NetworkError, NetworkRequest
 from kubepy.shell.utilities.curl import REDIRECTS, CurlError, UrlTarget, header_of, parse_url
 from kubepy.shell.utilities.inputs import absolute
 from kubepy.shell.utilities.program import Arguments, Failure, program
-from kubepy.shell.utility import Delay, Invocation, Unknown
+from kubepy.shell.utility import Delay, Execution, Unknown
 
 CONNECT_SECONDS = 130.0
 BAR = "*" * 32
@@ -26,7 +26,7 @@ MOST_REDIRECTS = 5
 class _Download:
     """One run of wget."""
 
-    def __init__(self, call: Invocation, options: Arguments) -> None:
+    def __init__(self, call: Execution, options: Arguments) -> None:
         self.call = call
         self.options = options
         self.is_quiet = options.has("q")
@@ -84,7 +84,7 @@ class _Download:
     def _exchange(self, target: UrlTarget, method: str, body: bytes) -> HttpAnswer:
         address = self._address(target)
         self._say(f"Connecting to {target.host_header} ({address}:{target.port})")
-        request = HttpRequest(method, target.url, self._headers(target, body), body)
+        request = NetworkRequest(method, target.url, self._headers(target, body), body)
         try:
             answer = self.call.surroundings.http(request, self.call.now)
         except NetworkError as error:
@@ -187,7 +187,7 @@ def _progress(name: str, size: int) -> str:
     "--no-verbose,-nv",
     "-Y=ON",
 )
-def wget(call: Invocation, options: Arguments) -> int:
+def wget(call: Execution, options: Arguments) -> int:
     """Download URLs."""
     call.reads_network()
     return _Download(call, options).run()

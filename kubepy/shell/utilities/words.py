@@ -8,7 +8,7 @@ from decimal import Decimal, InvalidOperation
 from kubepy.shell.utilities.inputs import from_argument, to_bytes
 from kubepy.shell.utilities.patterns import BadPattern, compile_pattern
 from kubepy.shell.utilities.program import Arguments, ArgumentStyle, Failure, program, usage_error
-from kubepy.shell.utility import Invocation, Unknown
+from kubepy.shell.utility import Execution, Unknown
 
 FORMAT = re.compile(r"(?:[^%]|%%)*%[-+ 0#']*\d*(?:\.\d+)?[efgaEFGA](?:[^%]|%%)*")
 INTEGER = re.compile(r"-?\d+")
@@ -16,12 +16,12 @@ COMPARISONS = ("<", "<=", "=", "==", "!=", ">=", ">")
 MOST_NUMBERS = 10_000_000
 
 
-def _usage(call: Invocation, message: str, status: int = 1) -> Failure:
+def _usage(call: Execution, message: str, status: int = 1) -> Failure:
     return usage_error(call.name, message, status)
 
 
 @program("-a,--multiple", "-s,--suffix=SUFFIX", "-z,--zero", style=ArgumentStyle(is_permuted=False))
-def basename(call: Invocation, options: Arguments) -> int:
+def basename(call: Execution, options: Arguments) -> int:
     """Print names without their directories."""
     operands = options.operands
     if not operands:
@@ -51,7 +51,7 @@ def _last_part(name: str) -> str:
 
 
 @program("-z,--zero")
-def dirname(call: Invocation, options: Arguments) -> int:
+def dirname(call: Execution, options: Arguments) -> int:
     """Print names without their last part."""
     if not options.operands:
         raise _usage(call, "missing operand")
@@ -85,7 +85,7 @@ def _with_numbers(arguments: list[str]) -> list[str]:
     "-f,--format=FORMAT",
     style=ArgumentStyle(rewrite=_with_numbers),
 )
-def seq(call: Invocation, options: Arguments) -> int:
+def seq(call: Execution, options: Arguments) -> int:
     """Print numbers."""
     operands = options.operands
     if not operands:
@@ -110,7 +110,7 @@ def seq(call: Invocation, options: Arguments) -> int:
     return 0
 
 
-def _decimal(call: Invocation, text: str) -> Decimal:
+def _decimal(call: Execution, text: str) -> Decimal:
     try:
         number = Decimal(text)
     except InvalidOperation:
@@ -130,7 +130,7 @@ def _progression(first: Decimal, step: Decimal, last: Decimal) -> list[Decimal]:
 
 
 def _formatted(
-    call: Invocation, numbers: list[Decimal], operands: list[str], options: Arguments
+    call: Execution, numbers: list[Decimal], operands: list[str], options: Arguments
 ) -> list[str]:
     pattern = options.get("f")
     if pattern:
@@ -330,7 +330,7 @@ def _substring(text: str, start: str, length: str) -> str:
 
 
 @program(style=ArgumentStyle(is_raw=True))
-def expr(call: Invocation, options: Arguments) -> int:
+def expr(call: Execution, options: Arguments) -> int:
     """Evaluate an expression; no argument is an option."""
     if options.operands in (["--help"], ["--version"]):
         raise Unknown(f"expr {options.operands[0]}")

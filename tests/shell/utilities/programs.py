@@ -16,7 +16,7 @@ import pytest
 from kubepy.shell.files import FileSystem, Tree
 from kubepy.shell.surroundings import Isolated, Surroundings
 from kubepy.shell.utilities import find_utility
-from kubepy.shell.utility import Invocation
+from kubepy.shell.utility import Execution
 
 NOW = datetime(2026, 3, 5, 9, 7, 3, 42, tzinfo=UTC)
 FOLDER = "/work"
@@ -51,10 +51,10 @@ def invocation(
     files: Files | FileSystem | None = None,
     env: Mapping[str, str] | None = None,
     surroundings: Surroundings | None = None,
-) -> Invocation:
+) -> Execution:
     """Return a call in the working folder."""
     box = files if isinstance(files, FileSystem) else file_system(files or {})
-    return Invocation(
+    return Execution(
         name=argv[0],
         args=list(argv[1:]),
         stdin=stdin,

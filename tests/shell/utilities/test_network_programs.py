@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from kubepy.shell.surroundings import HttpAnswer, HttpRequest, NetworkError
+from kubepy.shell.surroundings import HttpAnswer, NetworkError, NetworkRequest
 from kubepy.shell.utility import Delay, Unknown
 from tests.shell.utilities.programs import Outcome, file_system, run_model, run_real
 
@@ -49,9 +49,9 @@ class SmallCluster:
     """Surroundings with a few names; every host answers as the server does."""
 
     def __init__(self) -> None:
-        self.requests: list[HttpRequest] = []
+        self.requests: list[NetworkRequest] = []
 
-    def http(self, request: HttpRequest, now: datetime) -> HttpAnswer:
+    def http(self, request: NetworkRequest, now: datetime) -> HttpAnswer:
         parts = urlsplit(request.url)
         self.connect(parts.hostname or "", parts.port or 80, now)
         self.requests.append(request)

@@ -19,7 +19,7 @@ from kubepy.storage.yaml.loader import DocumentText, load_all, split
 from kubepy.storage.yaml.roundtrip.editors import BlockEditor
 from kubepy.storage.yaml.roundtrip.layout import DocumentLayout, UnsupportedError, comments_of
 from kubepy.storage.yaml.roundtrip.matching import same
-from kubepy.storage.yaml.roundtrip.nodes import Node, compose
+from kubepy.storage.yaml.roundtrip.nodes import YamlNode, compose
 from kubepy.storage.yaml.roundtrip.plan import MERGED, EditPlan
 
 MAX_TRIES = 40
@@ -74,7 +74,7 @@ class _Document:
             raise UnsupportedError
         start = sum(len(line) + 1 for line in text.split("\n")[: part.line - 1])
         self._before, self._after = text[:start], text[start + len(part.text) :]
-        self._root: Node = composer.root
+        self._root: YamlNode = composer.root
         self._layout = DocumentLayout(part.text, composer)
 
     def attempts(self, obj: dict[str, Any]) -> Iterator[str]:
@@ -84,18 +84,18 @@ class _Document:
         for node in self._changed(obj)[: min(MAX_TRIES, MAX_TRIED // len(self._layout.text))]:
             yield from self._attempt(obj, (node,))
 
-    def _attempt(self, obj: dict[str, Any], rigid: tuple[Node, ...]) -> Iterator[str]:
+    def _attempt(self, obj: dict[str, Any], rigid: tuple[YamlNode, ...]) -> Iterator[str]:
         try:
             editor = BlockEditor(self._layout, EditPlan(self._layout, obj, rigid))
             yield self._before + editor.document(self._root, obj) + self._after
         except (UnsupportedError, RecursionError):
             return
 
-    def _changed(self, obj: dict[str, Any]) -> list[Node]:
+    def _changed(self, obj: dict[str, Any]) -> list[YamlNode]:
         """Return the collections and scalars below the root that change, the innermost first."""
-        changed: list[tuple[int, Node]] = []
+        changed: list[tuple[int, YamlNode]] = []
         plan = EditPlan(self._layout, obj)
-        pending: list[tuple[int, Node, Any]] = [(0, self._root, obj)]
+        pending: list[tuple[int, YamlNode, Any]] = [(0, self._root, obj)]
         while pending:
             depth, node, value = pending.pop()
             if node.is_flow or not plan.is_edited_within(node, value):

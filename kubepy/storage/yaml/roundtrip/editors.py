@@ -18,7 +18,7 @@ from kubepy.storage.yaml.emitter import (
 )
 from kubepy.storage.yaml.roundtrip.layout import CollectionEntry, DocumentLayout, EntryLines
 from kubepy.storage.yaml.roundtrip.matching import increasing
-from kubepy.storage.yaml.roundtrip.nodes import ALIAS, MAPPING, SCALAR, Node
+from kubepy.storage.yaml.roundtrip.nodes import ALIAS, MAPPING, SCALAR, YamlNode
 from kubepy.storage.yaml.roundtrip.plan import MERGED, EditPlan, Slot
 
 _BLANK_LINES = re.compile(r"\A(?:[ \t]*\n)+")
@@ -39,7 +39,7 @@ class BlockEditor:
         self._plan = plan
         self._flow = FlowEditor(layout, plan)
 
-    def document(self, root: Node, value: dict[str, Any]) -> str:
+    def document(self, root: YamlNode, value: dict[str, Any]) -> str:
         """Return the whole text with the root's changes made in it."""
         if root.is_flow:
             return (
@@ -56,7 +56,7 @@ class BlockEditor:
             self.collection(root, value, start, end), self._text[end:]
         )
 
-    def collection(self, node: Node, value: Any, start: int, end: int) -> str:
+    def collection(self, node: YamlNode, value: Any, start: int, end: int) -> str:
         """Return the lines of a block collection whose lines are a span now. Where the span begins
         within a line, the text begins as if that line were blank before it."""
         chunks, tail_start = self._layout.chunks(node, start, end)
@@ -247,7 +247,7 @@ class BlockEditor:
         return tail if tail.strip() else ""
 
 
-def _anchor(node: Node) -> str:
+def _anchor(node: YamlNode) -> str:
     """Return the anchor of a node with its ``&``, "" where it has none."""
     if node.anchor and node.kind != ALIAS:
         return f"&{node.anchor}"
@@ -305,7 +305,7 @@ class FlowEditor:
         self._text = layout.text
         self._plan = plan
 
-    def collection(self, node: Node, value: Any) -> str:
+    def collection(self, node: YamlNode, value: Any) -> str:
         """Return the text of a collection with brackets, its anchor and tag included."""
         pieces, closing, ends_with_comma = self._pieces(node)
         shape = self._shape(node, pieces, closing)
@@ -335,7 +335,7 @@ class FlowEditor:
             + self._text[node.end - 1]
         )
 
-    def _pieces(self, node: Node) -> tuple[list[_Piece], str, bool]:
+    def _pieces(self, node: YamlNode) -> tuple[list[_Piece], str, bool]:
         """Return the pieces, the text between the last and the closing bracket, and whether a comma
         follows the last."""
         pieces: list[_Piece] = []
@@ -359,7 +359,7 @@ class FlowEditor:
 
         return pieces, self._text[position : node.end - 1], has_comma
 
-    def _shape(self, node: Node, pieces: list[_Piece], closing: str) -> _Shape:
+    def _shape(self, node: YamlNode, pieces: list[_Piece], closing: str) -> _Shape:
         root = self._layout.composer.root
         samples = [*node.children, *(root.children if root and root.is_flow else [])]
         sample = next(
@@ -381,7 +381,7 @@ class FlowEditor:
         )
 
     def _piece(
-        self, slot: Slot, node: Node, pieces: list[_Piece], shape: _Shape, *, is_first: bool
+        self, slot: Slot, node: YamlNode, pieces: list[_Piece], shape: _Shape, *, is_first: bool
     ) -> _Piece:
         """Return the text of an entry as it is to be."""
         if slot.place is None:
@@ -476,7 +476,9 @@ def flow_scalar(value: Any, style: str) -> str:
     return double_quote(value)
 
 
-def block_scalar(node: Node, value: Any, column: int, indent: int, *, may_have_lines: bool) -> str:
+def block_scalar(
+    node: YamlNode, value: Any, column: int, indent: int, *, may_have_lines: bool
+) -> str:
     """Return a scalar, or an empty collection, as the value of an entry of a block collection.
 
     ``column``: where it begins; ``indent``: where its further lines stand. Without

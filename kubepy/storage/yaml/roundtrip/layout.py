@@ -13,7 +13,7 @@ from bisect import bisect_left, bisect_right
 from functools import cached_property
 from typing import NamedTuple
 
-from kubepy.storage.yaml.roundtrip.nodes import MAPPING, Composer, Node
+from kubepy.storage.yaml.roundtrip.nodes import MAPPING, Composer, YamlNode
 
 _FILLER = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
 _FLOW_FILLER = re.compile(r"(?:[ \t\r\n,]+|#[^\n]*)*")
@@ -44,7 +44,7 @@ class CollectionEntry(NamedTuple):
     start: int
     key_end: int
     mark: int
-    value: Node
+    value: YamlNode
     end: int
 
 
@@ -78,7 +78,7 @@ class DocumentLayout:
             return position
         return self.text.find("\n", position) + 1 or len(self.text)
 
-    def column(self, node: Node) -> int:
+    def column(self, node: YamlNode) -> int:
         """Return the column of the entries of a block collection."""
         start = self.entries(node)[0].start
         return start - self.line_start(start)
@@ -113,7 +113,7 @@ class DocumentLayout:
 
     # --- entries ---
 
-    def after_properties(self, node: Node) -> int:
+    def after_properties(self, node: YamlNode) -> int:
         """Return the end of the anchor and the tag of a node; its start where it has none."""
         position = node.start
         for _ in range((node.anchor is not None) + node.has_tag):
@@ -124,16 +124,16 @@ class DocumentLayout:
             position = self._skip(match.end())
         return end if position > node.start else node.start
 
-    def content_start(self, node: Node) -> int:
+    def content_start(self, node: YamlNode) -> int:
         """Return the start of a node's content, after its anchor and tag."""
         end = self.after_properties(node)
         return self._skip(end) if end > node.start else end
 
-    def has_brackets(self, node: Node) -> bool:
+    def has_brackets(self, node: YamlNode) -> bool:
         """Return whether a node is a flow collection in brackets."""
         return node.is_flow and self.text[self.content_start(node)] in "[{"
 
-    def entries(self, node: Node) -> list[CollectionEntry]:
+    def entries(self, node: YamlNode) -> list[CollectionEntry]:
         """Return the entries of a collection as they stand."""
         entries = self._entries.get(id(node))
         if entries is None:
@@ -147,7 +147,9 @@ class DocumentLayout:
             self._entries[id(node)] = entries
         return entries
 
-    def _entry(self, node: Node, key: Node | None, value: Node, start: int) -> CollectionEntry:
+    def _entry(
+        self, node: YamlNode, key: YamlNode | None, value: YamlNode, start: int
+    ) -> CollectionEntry:
         if node.kind != MAPPING:
             if not node.is_flow and self.text[start] != "-":
                 raise UnsupportedError
@@ -163,7 +165,7 @@ class DocumentLayout:
             name, start, key_end, mark, value, key_end if mark < 0 else self._end_of(value, mark)
         )
 
-    def _end_of(self, value: Node, mark: int) -> int:
+    def _end_of(self, value: YamlNode, mark: int) -> int:
         if value.is_block:
             return self.entries(value)[-1].end
         if value.start == value.end and not value.is_collection:
@@ -194,7 +196,7 @@ class DocumentLayout:
         has_properties = value.anchor is not None or value.has_tag
         return self.line_end(self.after_properties(value) if has_properties else entry.mark)
 
-    def chunks(self, node: Node, start: int, end: int) -> tuple[list[EntryLines], int]:
+    def chunks(self, node: YamlNode, start: int, end: int) -> tuple[list[EntryLines], int]:
         """Return the chunks of a block collection whose lines are a span, and the start of the
         lines after the last.
 

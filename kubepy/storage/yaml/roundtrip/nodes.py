@@ -25,7 +25,7 @@ SEQUENCE = "sequence"
 ALIAS = "alias"
 
 
-class Node:
+class YamlNode:
     """One key or value of a document.
 
     :ivar value: the value to a reader of manifests.
@@ -45,10 +45,10 @@ class Node:
         self.style: str = (event.style or "") if kind is ScalarEvent else ""
         self.is_flow = bool(getattr(event, "flow_style", False))
         self.value: Any = None
-        self.children: list[Node] = []
+        self.children: list[YamlNode] = []
         self.is_key = False
         self.merge: tuple[int, int] | None = None
-        self.target: Node | None = None
+        self.target: YamlNode | None = None
 
     @property
     def is_collection(self) -> bool:
@@ -65,10 +65,10 @@ class Node:
             return isinstance(value, dict if self.kind == MAPPING else list)
         return False
 
-    def pairs(self) -> list[tuple[Node | None, Node]]:
+    def pairs(self) -> list[tuple[YamlNode | None, YamlNode]]:
         """Return keys with their values; the key of an item and of a merged value is None."""
-        key: Node | None = None
-        pairs: list[tuple[Node | None, Node]] = []
+        key: YamlNode | None = None
+        pairs: list[tuple[YamlNode | None, YamlNode]] = []
         for child in self.children:
             if child.is_key:
                 key = child
@@ -94,12 +94,12 @@ class Composer(DocumentReader):
         self.next_event = self._remember_event
         self._event: Any = None
         self._before: Any = None
-        self._parent: Node | None = None
+        self._parent: YamlNode | None = None
         self._reads_key = False
-        self._anchored: dict[str, Node] = {}
-        self.root: Node | None = None
-        self.scalars: list[Node] = []
-        self.aliases: list[Node] = []
+        self._anchored: dict[str, YamlNode] = {}
+        self.root: YamlNode | None = None
+        self.scalars: list[YamlNode] = []
+        self.aliases: list[YamlNode] = []
         self.start = 0
         self.end: int | None = None
 
@@ -113,7 +113,7 @@ class Composer(DocumentReader):
 
     def read_node(self, event: Any) -> Any:
         """Return the value of the node that begins with an event, and keep the node."""
-        node = Node(event)
+        node = YamlNode(event)
         parent = self._parent
         if parent is None:
             self.root = node
@@ -148,7 +148,7 @@ class Composer(DocumentReader):
         value = super().read_key(event)
         self._reads_key = False
         if len(parent.children) == at:  # a plain key, which was read without ``read_node``
-            scalar = Node(event)
+            scalar = YamlNode(event)
             parent.children.append(scalar)
             self.scalars.append(scalar)
         key = parent.children[at]

@@ -9,7 +9,7 @@ from kubepy.storage.yaml.constructor import merged
 from kubepy.storage.yaml.emitter import in_order
 from kubepy.storage.yaml.roundtrip.layout import CollectionEntry, DocumentLayout
 from kubepy.storage.yaml.roundtrip.matching import match, same
-from kubepy.storage.yaml.roundtrip.nodes import ALIAS, MAPPING, Node
+from kubepy.storage.yaml.roundtrip.nodes import ALIAS, MAPPING, YamlNode
 
 _GONE = object()
 MERGED = object()  # the value of an entry that brings the entries of other mappings (``<<``)
@@ -28,7 +28,7 @@ class EditPlan:
     """The changes from a document to an object. Nodes in ``rigid`` are to be written anew as a
     whole."""
 
-    def __init__(self, layout: DocumentLayout, obj: Any, rigid: Iterable[Node] = ()) -> None:
+    def __init__(self, layout: DocumentLayout, obj: Any, rigid: Iterable[YamlNode] = ()) -> None:
         self._layout = layout
         self._rigid = {id(node) for node in rigid}
         self._has_aliases = bool(layout.composer.aliases)
@@ -37,7 +37,7 @@ class EditPlan:
         if self._has_aliases:
             self._note(layout.composer.root, obj)
 
-    def _note(self, node: Node, value: Any) -> None:
+    def _note(self, node: YamlNode, value: Any) -> None:
         """Remember what each anchored node becomes, in the order of the text."""
         if node.anchor is not None and node.kind != ALIAS:
             self._anchored[id(node)] = value
@@ -50,11 +50,11 @@ class EditPlan:
                 if values[place] is not MERGED:
                     self._note(entries[place].value, values[place])
 
-    def is_rigid(self, node: Node) -> bool:
+    def is_rigid(self, node: YamlNode) -> bool:
         """Return whether a node is to be written anew as a whole."""
         return id(node) in self._rigid
 
-    def is_edited_within(self, node: Node, value: Any) -> bool:
+    def is_edited_within(self, node: YamlNode, value: Any) -> bool:
         """Return whether a collection stays one of its kind, so that its entries change one by one.
         An empty one does not: it takes the style of what is around it."""
         if not node.has_kind_of(value) or self.is_rigid(node) or not node.children:
@@ -63,7 +63,7 @@ class EditPlan:
             return self._layout.has_brackets(node)
         return bool(value)
 
-    def stands(self, node: Node, value: Any) -> bool:
+    def stands(self, node: YamlNode, value: Any) -> bool:
         """Return whether the text of a node means the value as it is, with all that its aliases
         will mean."""
         if self.is_rigid(node):
@@ -76,12 +76,12 @@ class EditPlan:
             self.stands(child, child.value) for child in node.children
         )
 
-    def _meaning(self, alias: Node) -> Any:
+    def _meaning(self, alias: YamlNode) -> Any:
         return self._anchored.get(id(alias.target), _GONE)
 
     # --- entries ---
 
-    def slots(self, node: Node, value: Any) -> list[Slot]:
+    def slots(self, node: YamlNode, value: Any) -> list[Slot]:
         """Return the entries of a collection as they are to be, in order.
 
         New keys of a mapping come after the nearest key that precedes them in the order in which
@@ -104,7 +104,7 @@ class EditPlan:
         return self._with_new(node, slots, value, present)
 
     def _with_new(
-        self, node: Node, slots: list[Slot], value: dict[str, Any], present: set[str]
+        self, node: YamlNode, slots: list[Slot], value: dict[str, Any], present: set[str]
     ) -> list[Slot]:
         """Add the keys of ``value`` that are not present yet.
 

@@ -420,7 +420,8 @@ class FileSystem:
         node = place.node
         if node is None or node.kind != FOLDER:
             raise FileError(NOT_DIRECTORY)
-        return sorted(node.children)
+        mounted = [path for path in self._by_path if posixpath.dirname(path) == place.path]
+        return sorted({*node.children, *map(posixpath.basename, mounted)} - {""})
 
     def read(self, path: str) -> bytes:
         """Return the content of a file; devices are empty."""

@@ -170,7 +170,7 @@ def paths(pattern: str, cwd: str, files: FileSystem) -> list[str]:
     prefixes = ["/" if is_absolute else ""]
     parts = [part for part in pattern.split("/") if part]
     for index, part in enumerate(parts):
-        is_last = index == len(parts) - 1
+        is_last = index == len(parts) - 1 and not pattern.endswith("/")
         following = []
         for prefix in prefixes:
             following += _entries(
@@ -181,8 +181,7 @@ def paths(pattern: str, cwd: str, files: FileSystem) -> list[str]:
                 is_last=is_last,
             )
         prefixes = following
-    suffix = "/" if pattern.endswith("/") else ""
-    return [prefix + suffix for prefix in prefixes]
+    return prefixes
 
 
 def _entries(prefix: str, part: str, cwd: str, files: FileSystem, *, is_last: bool) -> list[str]:

@@ -381,7 +381,20 @@ class Kernel(ABC):
 
     def _has_room(self, handle: OpenFile) -> bool:
         pipe = self.pipes.get(handle.pipe)
-        return pipe is None or len(pipe.data) <= PIPE_SIZE or not self._is_read(handle.pipe)
+        if pipe is None or len(pipe.data) <= PIPE_SIZE:
+            return True
+        return self._is_awaited(handle.pipe) or not self._is_read(handle.pipe)
+
+    def _is_awaited(self, pipe: int) -> bool:
+        """Tell whether a process waits for more than a pipe holds."""
+        for process in self.processes.values():
+            block = process.block
+            if block is None or block.kind not in ("read", "end"):
+                continue
+            handle = self.handles.get(block.handle)
+            if handle is not None and handle.kind == PIPE_END and handle.pipe == pipe:
+                return True
+        return False
 
     def _held(self) -> set[int]:
         """Return the open files that some process has, or will have again."""

@@ -827,7 +827,7 @@ class _Parser:
         if character and character in PLAIN_OPERATORS:
             self.position += 1
             return character
-        raise self.fail("Bad substitution")
+        raise self.fail("Bad substitution" if character else "Missing '}'")
 
     def parse_operand(self, is_quoted: bool) -> Word:
         """Parse the word after an operator, up to its brace."""

@@ -408,6 +408,7 @@ class Programs:
             main_pid=process.pid,
         )
         shell.umask = process.shell.umask
+        shell.traps = {name: act for name, act in process.shell.traps.items() if not act}
         shell.has_braces = name in ("bash", "zsh", "ksh")
         process.shell = shell
         process.argv = list(argv)

@@ -55,6 +55,9 @@ class VariableScope(Protocol):
     def get(self, name: str) -> str | None:
         """Return the value of a variable or of a special parameter, None where it is not set."""
 
+    def elements(self, name: str) -> Sequence[str]:
+        """Return the elements of an array; those of another variable are its value."""
+
     def assign(self, name: str, value: str) -> None:
         """Set a variable."""
 
@@ -66,6 +69,12 @@ class Piece(NamedTuple):
     is_quoted: bool
     is_split: bool = False
     is_break: bool = False
+
+
+def element_name(name: str, number: int) -> str:
+    """Return the name of the variable that holds an element of an array: the first one is that of
+    the array."""
+    return f"{name}[{number}]" if number else name
 
 
 BREAK = Piece("", is_quoted=True, is_break=True)
@@ -132,6 +141,9 @@ class WordExpansion:
             raise ExpansionError(f"arithmetic expression: {error}") from None
 
     def _parameter(self, part: Parameter) -> Iterator[Piece]:
+        if part.subscript:
+            yield from self._element(part)
+            return
         operator = part.operator
         if operator == "" and part.name in "@*":
             yield from self._arguments(part)
@@ -149,8 +161,27 @@ class WordExpansion:
         text = self._transformed(part, value or "")
         yield Piece(text, part.is_quoted, is_split=not part.is_quoted)
 
+    def _element(self, part: Parameter) -> Iterator[Piece]:
+        """Yield an element of an array, or all of them."""
+        subscript = self.text(part.subscript)
+        if subscript not in ("@", "*"):
+            name = element_name(part.name, int(self._evaluate(subscript)))
+            yield from self._parameter(part._replace(name=name, subscript=()))
+            return
+        elements = self._scope.elements(part.name)
+        if part.operator == "length":
+            yield Piece(str(len(elements)), part.is_quoted)
+            return
+        if part.operator:
+            raise ExpansionError("Bad substitution")
+        yield from self._list(part._replace(name=subscript), elements)
+
     def _arguments(self, part: Parameter) -> Iterator[Piece]:
-        args = self._scope.args
+        """Yield the arguments of the shell."""
+        yield from self._list(part, self._scope.args)
+
+    def _list(self, part: Parameter, args: Sequence[str]) -> Iterator[Piece]:
+        """Yield several values, each a field of its own, or as one where that is asked for."""
         if part.is_quoted and part.name == "*":
             ifs = self._scope.get("IFS")
             separator = " " if ifs is None else ifs[:1]

@@ -8,12 +8,12 @@ and is taken off the stack.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kubepy.shell import builtins, globbing
 from kubepy.shell.conditions import Condition, ConditionError
-from kubepy.shell.expansion import ExpansionError, NeedsOutput, WordExpansion
+from kubepy.shell.expansion import ExpansionError, NeedsOutput, WordExpansion, element_name
 from kubepy.shell.files import FileError
 from kubepy.shell.processes import (
     FILE,
@@ -28,7 +28,7 @@ from kubepy.shell.processes import (
 from kubepy.shell.programs import Programs
 from kubepy.shell.scope import FatalError, set_variable
 from kubepy.shell.stack import DATA, KIND, NODE, SCRIPT, STEP, Stack
-from kubepy.shell.syntax import Assignment, Redirect, ShellCommand
+from kubepy.shell.syntax import Assignment, Redirect, ShellCommand, Word
 
 FAILED = 2  # the step of a compound command whose redirections have failed
 BAD_DESCRIPTOR = "Bad file descriptor"
@@ -524,11 +524,35 @@ class ShellInterpreter(Stack):
         """Carry out an assignment, and return the new value."""
         name = assignment.name
         scope = self.scope()
+        if assignment.elements is not None:
+            return self.assign_elements(assignment, assignment.elements, expansion)
+        if assignment.subscript:
+            number = self.evaluate(expansion.text(assignment.subscript))
+            name = element_name(name, number)
         value = expansion.text(assignment.word)
         if assignment.is_appended:
             value = (scope.get(name) or "") + value
         scope.assign(name, value)
         return value
+
+    def assign_elements(
+        self, assignment: Assignment, words: Sequence[Word], expansion: WordExpansion
+    ) -> str:
+        """Set the elements of an array, in place of those that there are or after them."""
+        name = assignment.name
+        scope = self.scope()
+        values = [value for word in words for value in expansion.fields(word)]
+        present = scope.element_names(name)
+        begin = 0
+        if assignment.is_appended and present:
+            last = present[-1].removeprefix(name).strip("[]")
+            begin = int(last or 0) + 1
+        if not assignment.is_appended:
+            for each in present:
+                self.process.shell.variables.pop(each, None)
+        for number, value in enumerate(values, begin):
+            scope.assign(element_name(name, number), value)
+        return values[0] if values else ""
 
     def assigned(self, assignments: list[Assignment], expansion: WordExpansion) -> dict[str, str]:
         """Return the variables that a command gets. Each sees those before it."""

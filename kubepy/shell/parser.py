@@ -23,7 +23,7 @@ from kubepy.shell.syntax import (
 )
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=")
+ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[([^]\n]*)\])?(\+?)=")
 REDIRECT = re.compile(r"(\d*)(&>>|&>|<<-|<<<|<<|>>|>\||<>|<&|>&|<|>)")
 SPECIAL_PARAMETERS = "@*#?-$!"
 BLANKS = " \t"
@@ -509,16 +509,38 @@ class _Parser:
                 raise self.unexpected()
             assignment = ASSIGNMENT.match(self.text, self.position)
             if assignment and not node.words:
-                self.position = assignment.end()
-                if self.peek() == "(":
-                    raise UnknownConstruct  # an array
-                word = self.parse_word() if self.at_word() else ()
-                node.assignments.append(Assignment(assignment[1], word, bool(assignment[2])))
+                node.assignments.append(self.take_assignment(assignment))
                 continue
             node.words.append(self.parse_word())
         if not node.words and not node.assignments and not node.redirects:
             raise self.unexpected()
         return self.add(node)
+
+    def take_assignment(self, assignment: re.Match[str]) -> Assignment:
+        """Take an assignment, of which the name and the equals sign were found."""
+        name, subscript, plus = assignment.groups()
+        self.position = assignment.end()
+        number = self.parse_inner(subscript) if subscript else ()
+        if self.peek() == "(":
+            elements = self.take_elements()
+            return Assignment(name, (), bool(plus), number, elements)
+        word = self.parse_word() if self.at_word() else ()
+        return Assignment(name, word, bool(plus), number)
+
+    def take_elements(self) -> tuple[Word, ...]:
+        """Take the words of an array."""
+        self.position += 1
+        elements: list[Word] = []
+        while True:
+            self.skip_newlines()
+            if not self.peek():
+                raise self.unexpected()
+            if self.peek() == ")":
+                self.position += 1
+                return tuple(elements)
+            if not self.at_word():
+                raise self.unexpected()
+            elements.append(self.parse_word())
 
     def at_word(self) -> bool:
         return bool(self.peek()) and self.peek() not in WORD_ENDS
@@ -775,36 +797,34 @@ class _Parser:
         self.position += 2
         if self.peek() == "#" and not self.starts("#}"):
             name = self.take_parameter_name(after=1)
-            if self.peek() == "}":
-                self.position += 1
-                return Parameter(
-                    name,
-                    "length",
-                    (),
-                    is_quoted,
-                )
-            raise UnknownConstruct
+            subscript = self.take_subscript()
+            if self.peek() != "}":
+                raise UnknownConstruct
+            self.position += 1
+            return Parameter(name, "length", (), is_quoted, subscript)
         is_indirect = self.peek() == "!"
         name = self.take_parameter_name(after=1 if is_indirect else 0)
-        if self.peek() == "}":
+        subscript = self.take_subscript()
+        if self.peek() == "}" and not (is_indirect and subscript):
             self.position += 1
-            return Parameter(
-                name,
-                "!" if is_indirect else "",
-                (),
-                is_quoted,
-            )
-        if is_indirect or self.peek() == "[":
+            return Parameter(name, "!" if is_indirect else "", (), is_quoted, subscript)
+        if is_indirect:
             raise UnknownConstruct
         operator = self.take_parameter_operator()
         is_text = operator.lstrip(":") in ("", "-", "=", "?", "+")
         word = self.parse_operand(is_quoted and is_text)
-        return Parameter(
-            name,
-            operator,
-            word,
-            is_quoted,
-        )
+        return Parameter(name, operator, word, is_quoted, subscript)
+
+    def take_subscript(self) -> Word:
+        """Take ``[number]`` after the name of an array; nothing where there is none."""
+        if self.peek() != "[":
+            return ()
+        end = self.text.find("]", self.position)
+        if end < 0:
+            raise self.fail("Bad substitution")
+        text = self.text[self.position + 1 : end]
+        self.position = end + 1
+        return self.parse_inner(text)
 
     def take_parameter_name(self, after: int) -> str:
         begin = self.position + after

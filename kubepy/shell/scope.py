@@ -75,6 +75,20 @@ class ShellScope:
             return shell.args[number - 1] if number <= len(shell.args) else None
         return None
 
+    def elements(self, name: str) -> list[str]:
+        """Return the elements of an array in the order of their numbers."""
+        variables = self.process.shell.variables
+        return [variables[each] for each in self.element_names(name)]
+
+    def element_names(self, name: str) -> list[str]:
+        """Return the names of the variables that hold the elements of an array."""
+        variables = self.process.shell.variables
+        numbers = sorted(
+            int(each[len(name) + 1 : -1]) for each in variables if each.startswith(f"{name}[")
+        )
+        first = [name] if name in variables else []
+        return [*first, *(f"{name}[{number}]" for number in numbers)]
+
     def assign(self, name: str, value: str) -> None:
         """Set a variable."""
         self.changes.append((name, self.process.shell.variables.get(name)))

@@ -20,12 +20,14 @@ class Parameter(NamedTuple):
     :ivar operator: ``""``, ``-`` ``=`` ``?`` ``+`` (with ``:`` before it where unset and empty are
         alike), ``#`` ``##`` ``%`` ``%%``, ``/`` ``//``, ``:`` (a part), ``length``, ``^`` ``^^``
         ``,`` ``,,``, ``!`` (the variable that it names).
+    :ivar subscript: of an element of an array its number; ``@`` or ``*`` for all of them.
     """
 
     name: str
     operator: str
     word: Word
     is_quoted: bool
+    subscript: Word = ()
 
 
 class Substitution(NamedTuple):
@@ -47,11 +49,17 @@ Word = tuple[Part, ...]
 
 
 class Assignment(NamedTuple):
-    """``name=word``, or ``name+=word``."""
+    """``name=word``, or ``name+=word``.
+
+    :ivar subscript: of an element of an array its number.
+    :ivar elements: the words of ``name=(word …)``; None for another assignment.
+    """
 
     name: str
     word: Word
     is_appended: bool = False
+    subscript: Word = ()
+    elements: tuple[Word, ...] | None = None
 
 
 class Redirect(NamedTuple):

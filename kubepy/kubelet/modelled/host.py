@@ -226,11 +226,11 @@ class PodHost:
         """Return the variables that the kubelet gives to a container."""
         spec = self._pod["spec"]
         own = namespace_of(self._pod)
-        services = []
+        services: list[Any] = []
         if spec.get("enableServiceLinks", True):
             services = list(self._agent.view.list("services", own))
         master = self._agent.view.get("services", "default", "kubernetes")
-        if master is not None and own != "default":
+        if master is not None and master not in services:
             services.append(master)
         return environment(
             self._pod,

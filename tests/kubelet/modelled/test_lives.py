@@ -225,6 +225,12 @@ def test_volume_of_a_config_map_shows_changes_after_a_minute(pods: PodsCluster) 
     assert pods.logs("p") == "old\nold\nnew\n"
 
 
+def test_environment_names_the_api_server_in_every_namespace(pods: PodsCluster) -> None:
+    container = {"name": "c", "image": "busybox", "command": ["printenv", "KUBERNETES_PORT"]}
+    pods.create("p", container, restartPolicy="Never")
+    assert pods.logs("p") == "tcp://10.96.0.1:443\n"
+
+
 def test_rules_about_pulls_memory_and_time_hold() -> None:
     rules = [
         {"match": {"image": "broken*"}, "pull": "fails"},

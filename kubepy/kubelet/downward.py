@@ -74,7 +74,7 @@ def field_for_variable(pod: Pod, node: Node, path: str) -> str:
         case "spec.nodeName" | "spec.host":
             return spec.get("nodeName") or ""
         case "spec.serviceAccountName":
-            return spec.get("serviceAccountName") or ""
+            return spec.get("serviceAccountName") or "default"
         case "status.hostIP" | "status.hostIPs":
             return internal_ip(node)
         case "status.podIP":

@@ -28,6 +28,7 @@ from kubepy.kubelet.modelled.logs import LogStore, last_lines
 from kubepy.kubelet.modelled.programs import program_of
 from kubepy.kubelet.modelled.records import PodRecord
 from kubepy.kubelet.modelled.statuses import reported_status
+from kubepy.kubelet.modelled.tokens import with_account_mount, with_account_volume
 from kubepy.kubelet.mounts import ContainerFiles, file_reader
 from kubepy.kubelet.network import Network, service_environment
 from kubepy.kubelet.obstacles import CONFIG_ERROR, obstacles_of
@@ -80,7 +81,7 @@ class PodHost:
         self, agent: NodeAgent, pod: Pod, node: Node, *, is_rehearsal: bool = False
     ) -> None:
         self._agent = agent
-        self._pod = pod
+        self._pod = with_account_volume(pod)
         self._node = node
         self._is_rehearsal = is_rehearsal
         self._trees: dict[str, Tree] = {}
@@ -244,9 +245,10 @@ class PodHost:
     def _container_files(
         self, container: Container, variables: Mapping[str, str]
     ) -> ContainerFiles:
+        mounting = with_account_mount(container, self._pod)
         return ContainerFiles(
             self._pod,
-            container,
+            mounting,
             self._node,
             self._trees,
             variables,

@@ -231,6 +231,15 @@ def test_environment_names_the_api_server_in_every_namespace(pods: PodsCluster) 
     assert pods.logs("p") == "tcp://10.96.0.1:443\n"
 
 
+def test_container_finds_its_namespace_where_a_token_is(pods: PodsCluster) -> None:
+    script = "cd /var/run/secrets/kubernetes.io/serviceaccount; ls; cat namespace"
+    pods.create("p", shell(script), restartPolicy="Never")
+    assert pods.logs("p") == "namespace\ntoken\ndefault"
+    without = {"restartPolicy": "Never", "automountServiceAccountToken": False}
+    pods.create("q", shell("ls /var/run"), **without)
+    assert pods.logs("q") == ""
+
+
 def test_rules_about_pulls_memory_and_time_hold() -> None:
     rules = [
         {"match": {"image": "broken*"}, "pull": "fails"},

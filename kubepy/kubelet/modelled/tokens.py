@@ -1,0 +1,59 @@
+"""The files of a pod's ServiceAccount, which every container finds at the same path.
+
+With ``bootstrap: full`` the admission plugin ServiceAccount adds the volume; elsewhere pods have
+none in their spec, and the kubelet of the model mounts it all the same: scripts read their
+namespace there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import Container, Pod
+
+MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
+VOLUME = "kube-api-access"
+SOURCES = (
+    {"serviceAccountToken": {"path": "token", "expirationSeconds": 3607}},
+    {
+        "downwardAPI": {
+            "items": [{"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}}]
+        }
+    },
+)
+
+
+def with_account_volume(pod: Pod) -> Pod:
+    """Return a pod with the volume of its ServiceAccount."""
+    if not _needs_volume(pod):
+        return pod
+    spec = pod["spec"]
+    volume: Any = {"name": VOLUME, "projected": {"sources": list(SOURCES), "defaultMode": 0o644}}
+    volumes = [*(spec.get("volumes") or ()), volume]
+    return {**pod, "spec": {**spec, "volumes": volumes}}
+
+
+def with_account_mount(container: Container, pod: Pod) -> Container:
+    """Return a container of a pod that :func:`with_account_volume` has returned, with the mount of
+    the volume."""
+    mounts = container.get("volumeMounts") or []
+    volumes = pod["spec"].get("volumes") or ()
+    has_volume = any(volume["name"] == VOLUME for volume in volumes)
+    if not has_volume or any(mount["mountPath"] == MOUNT_PATH for mount in mounts):
+        return container
+    mount: Any = {"name": VOLUME, "mountPath": MOUNT_PATH, "readOnly": True}
+    return {**container, "volumeMounts": [*mounts, mount]}
+
+
+def _needs_volume(pod: Pod) -> bool:
+    """Tell whether a pod may have a token and has no volume for it."""
+    spec = cast("dict[str, Any]", pod["spec"])
+    if spec.get("automountServiceAccountToken") is False:
+        return False
+    containers = [*(spec.get("initContainers") or ()), *spec["containers"]]
+    return not any(
+        mount.get("mountPath") == MOUNT_PATH
+        for container in containers
+        for mount in container.get("volumeMounts") or ()
+    )

@@ -22,10 +22,10 @@ class Result(NamedTuple):
 
 
 def new_machine(script: str, *args: str, shell: str = "sh") -> Machine:
-    """Return a machine whose main process is a script, in ``/work``."""
+    """Return a machine whose main process is a script, in ``/task``."""
     files = FileSystem(Tree())
-    files.make_dir("/work", parents=True, now=BEGIN)
-    machine = Machine(files, {"PATH": "/bin"}, ContainerSetting(cwd="/work"), now=BEGIN)
+    files.make_dir("/task", parents=True, now=BEGIN)
+    machine = Machine(files, {"PATH": "/bin"}, ContainerSetting(cwd="/task"), now=BEGIN)
     machine.start([shell, "-c", script, *args], is_main=True)
     return machine
 

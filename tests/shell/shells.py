@@ -14,7 +14,7 @@ from kubepy.shell.files import FileSystem, Tree
 from kubepy.shell.machine import ContainerSetting, Exit, Machine, Output
 
 NOW = datetime(2026, 3, 5, 9, 7, 3, tzinfo=UTC)
-FOLDER = "/work"
+FOLDER = "/task"
 FILES = {
     "f1": "alpha\nbeta\ngamma delta\n",
     "f2": "10\n9\n 8\n",

@@ -15,12 +15,12 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 @pytest.fixture
 def files() -> FileSystem:
-    tree = Tree.of({"work/full": "text", "work/empty": "", "work/d/x": ""})
+    tree = Tree.of({"task/full": "text", "task/empty": "", "task/d/x": ""})
     box = FileSystem(tree, [Mount("/fixed", Tree.of({"f": "x"}), read_only=True)])
-    box.symlink("full", "/work/link", now=NOW)
-    box.set_mode("/work/full", 0o755)
-    box.set_time("/work/empty", NOW)
-    box.set_time("/work/full", NOW + timedelta(hours=1))
+    box.symlink("full", "/task/link", now=NOW)
+    box.set_mode("/task/full", 0o755)
+    box.set_time("/task/empty", NOW)
+    box.set_time("/task/full", NOW + timedelta(hours=1))
     return box
 
 
@@ -73,7 +73,7 @@ def files() -> FileSystem:
     ],
 )
 def test_condition_holds_as_in_a_shell(condition: str, holds: bool, files: FileSystem) -> None:
-    assert Condition(shlex.split(condition), files, "/work").holds() is holds
+    assert Condition(shlex.split(condition), files, "/task").holds() is holds
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_condition_that_is_wrong_is_an_error(
     condition: str, message: str, files: FileSystem
 ) -> None:
     with pytest.raises(ConditionError) as caught:
-        Condition(shlex.split(condition), files, "/work").holds()
+        Condition(shlex.split(condition), files, "/task").holds()
     assert caught.value.message == message
 
 
@@ -109,4 +109,4 @@ def test_condition_that_is_wrong_is_an_error(
 )
 def test_extended_condition_knows_patterns(condition: str, holds: bool, files: FileSystem) -> None:
     words = shlex.split(condition)
-    assert Condition(words, files, "/work", is_extended=True).holds() is holds
+    assert Condition(words, files, "/task", is_extended=True).holds() is holds

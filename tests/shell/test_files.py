@@ -15,29 +15,29 @@ LATER = NOW + timedelta(minutes=1)
 
 
 def new_files(*mounts: Mount) -> FileSystem:
-    return FileSystem(Tree.of({"etc/conf": "a=1\n", "work/x": "x", "work/d/y": "y"}), mounts)
+    return FileSystem(Tree.of({"etc/conf": "a=1\n", "task/x": "x", "task/d/y": "y"}), mounts)
 
 
 def test_file_is_written_appended_and_read() -> None:
     files = new_files()
-    files.write("/work/new", b"one\n", now=NOW)
-    files.write("/work/new", b"two\n", now=LATER, append=True)
-    assert files.read("/work/new") == b"one\ntwo\n"
-    stat = files.stat("/work/new")
+    files.write("/task/new", b"one\n", now=NOW)
+    files.write("/task/new", b"two\n", now=LATER, append=True)
+    assert files.read("/task/new") == b"one\ntwo\n"
+    stat = files.stat("/task/new")
     assert (stat.kind, stat.mode, stat.size, stat.modified) == ("f", 0o644, 8, LATER)
 
 
 def test_every_change_gives_a_new_version_and_reading_gives_none() -> None:
     files = new_files(Mount("/data", Tree()))
     changes: list[Callable[[], object]] = [
-        lambda: files.write("/work/x", b"2", now=NOW),
+        lambda: files.write("/task/x", b"2", now=NOW),
         lambda: files.write("/data/x", b"2", now=NOW),
-        lambda: files.touch("/work/x", now=LATER),
+        lambda: files.touch("/task/x", now=LATER),
         lambda: files.make_dir("/data/d", now=NOW),
         lambda: files.symlink("x", "/data/l", now=NOW),
-        lambda: files.set_mode("/work/x", 0o700),
-        lambda: files.rename("/work/x", "/work/z", now=NOW),
-        lambda: files.remove("/work/z", now=NOW),
+        lambda: files.set_mode("/task/x", 0o700),
+        lambda: files.rename("/task/x", "/task/z", now=NOW),
+        lambda: files.remove("/task/z", now=NOW),
         lambda: files.remove_dir("/data/d", now=NOW),
     ]
     for change in changes:
@@ -46,7 +46,7 @@ def test_every_change_gives_a_new_version_and_reading_gives_none() -> None:
         assert files.version > before
     before = files.version
     files.read("/etc/conf")
-    files.list("/work")
+    files.list("/task")
     assert files.exists("/none") is False
     assert files.version == before
 
@@ -55,25 +55,25 @@ def test_every_change_gives_a_new_version_and_reading_gives_none() -> None:
     ("act", "problem"),
     [
         (lambda files: files.read("/none"), "No such file or directory"),
-        (lambda files: files.read("/work"), "Is a directory"),
-        (lambda files: files.read("/work/x/y"), "Not a directory"),
-        (lambda files: files.write("/work", b"", now=NOW), "Is a directory"),
+        (lambda files: files.read("/task"), "Is a directory"),
+        (lambda files: files.read("/task/x/y"), "Not a directory"),
+        (lambda files: files.write("/task", b"", now=NOW), "Is a directory"),
         (lambda files: files.write("/no/x", b"", now=NOW), "No such file or directory"),
-        (lambda files: files.list("/work/x"), "Not a directory"),
-        (lambda files: files.make_dir("/work", now=NOW), "File exists"),
+        (lambda files: files.list("/task/x"), "Not a directory"),
+        (lambda files: files.make_dir("/task", now=NOW), "File exists"),
         (lambda files: files.make_dir("/a/b", now=NOW), "No such file or directory"),
-        (lambda files: files.remove("/work", now=NOW), "Is a directory"),
-        (lambda files: files.remove_dir("/work", now=NOW), "Directory not empty"),
-        (lambda files: files.remove_dir("/work/x", now=NOW), "Not a directory"),
-        (lambda files: files.rename("/work", "/work/d/in", now=NOW), "Invalid argument"),
-        (lambda files: files.rename("/work/x", "/work/d", now=NOW), "Is a directory"),
-        (lambda files: files.rename("/work/d", "/work/x", now=NOW), "Not a directory"),
-        (lambda files: files.symlink("x", "/work/x", now=NOW), "File exists"),
+        (lambda files: files.remove("/task", now=NOW), "Is a directory"),
+        (lambda files: files.remove_dir("/task", now=NOW), "Directory not empty"),
+        (lambda files: files.remove_dir("/task/x", now=NOW), "Not a directory"),
+        (lambda files: files.rename("/task", "/task/d/in", now=NOW), "Invalid argument"),
+        (lambda files: files.rename("/task/x", "/task/d", now=NOW), "Is a directory"),
+        (lambda files: files.rename("/task/d", "/task/x", now=NOW), "Not a directory"),
+        (lambda files: files.symlink("x", "/task/x", now=NOW), "File exists"),
         (lambda files: files.write("/fixed/f", b"", now=NOW), "Read-only file system"),
         (lambda files: files.write("/fixed/g", b"", now=NOW), "Read-only file system"),
         (lambda files: files.remove("/fixed/f", now=NOW), "Read-only file system"),
         (lambda files: files.remove_dir("/fixed", now=NOW), "Directory not empty"),
-        (lambda files: files.rename("/work/x", "/data/x", now=NOW), "Invalid cross-device link"),
+        (lambda files: files.rename("/task/x", "/data/x", now=NOW), "Invalid cross-device link"),
         (lambda files: files.remove_dir("/data", now=NOW), "Device or resource busy"),
         (lambda files: files.read("/loop"), "Too many levels of symbolic links"),
         (lambda files: files.write("/small/f", b"x" * 11, now=NOW), "No space left on device"),
@@ -95,30 +95,30 @@ def test_operation_that_fails_says_what_strerror_says(
 
 def test_links_are_followed_across_mounts() -> None:
     files = new_files(Mount("/data", Tree.of({"real/f": "deep"})))
-    files.symlink("/data/real", "/work/link", now=NOW)
-    files.symlink("../work/link/f", "/etc/f", now=NOW)
+    files.symlink("/data/real", "/task/link", now=NOW)
+    files.symlink("../task/link/f", "/etc/f", now=NOW)
     assert files.read("/etc/f") == b"deep"
-    assert files.real_path("/work/link/f") == "/data/real/f"
-    assert files.is_link("/work/link")
-    assert not files.is_link("/work/link/f")
+    assert files.real_path("/task/link/f") == "/data/real/f"
+    assert files.is_link("/task/link")
+    assert not files.is_link("/task/link/f")
     files.write("/etc/f", b"new", now=NOW)
     assert files.read("/data/real/f") == b"new"
 
 
 def test_link_that_dangles_exists_only_as_a_link() -> None:
     files = new_files()
-    files.symlink("nothing", "/work/link", now=NOW)
-    assert not files.exists("/work/link")
-    assert files.is_link("/work/link")
-    files.remove("/work/link", now=NOW)
-    assert files.list("/work") == ["d", "x"]
+    files.symlink("nothing", "/task/link", now=NOW)
+    assert not files.exists("/task/link")
+    assert files.is_link("/task/link")
+    files.remove("/task/link", now=NOW)
+    assert files.list("/task") == ["d", "x"]
 
 
 def test_mount_hides_what_lies_under_it() -> None:
     shared = Tree.of({"from": "volume"})
-    files = new_files(Mount("/work", shared), Mount("/work/inner", Tree.of({"i": "1"})))
-    assert files.list("/work") == ["from", "inner"]
-    assert files.read("/work/inner/i") == b"1"
+    files = new_files(Mount("/task", shared), Mount("/task/inner", Tree.of({"i": "1"})))
+    assert files.list("/task") == ["from", "inner"]
+    assert files.read("/task/inner/i") == b"1"
 
 
 def test_sub_path_mounts_one_file_of_a_tree() -> None:
@@ -140,8 +140,8 @@ def test_two_containers_share_the_tree_of_a_volume() -> None:
 
 def test_dots_lead_up_and_stay() -> None:
     files = new_files()
-    assert files.read("/work/d/../x") == b"x"
-    assert files.read("/work/./d/.././../etc/conf") == b"a=1\n"
+    assert files.read("/task/d/../x") == b"x"
+    assert files.read("/task/./d/.././../etc/conf") == b"a=1\n"
     assert files.read("/../../etc/conf") == b"a=1\n"
 
 
@@ -151,15 +151,15 @@ def test_parents_are_made_once() -> None:
     files.make_dir("/a/b/c", parents=True, now=NOW)
     assert files.is_dir("/a/b/c")
     with pytest.raises(FileError, match="File exists"):
-        files.make_dir("/work/x", parents=True, now=NOW)
+        files.make_dir("/task/x", parents=True, now=NOW)
 
 
 def test_rename_replaces_a_file() -> None:
     files = new_files()
-    files.write("/work/z", b"z", now=NOW)
-    files.rename("/work/z", "/work/x", now=NOW)
-    assert files.read("/work/x") == b"z"
-    assert files.list("/work") == ["d", "x"]
+    files.write("/task/z", b"z", now=NOW)
+    files.rename("/task/z", "/task/x", now=NOW)
+    assert files.read("/task/x") == b"z"
+    assert files.list("/task") == ["d", "x"]
 
 
 def test_tree_survives_json_with_bytes_modes_times_and_links() -> None:

@@ -8,13 +8,13 @@ from kubepy.shell import globbing
 from kubepy.shell.files import FileSystem, Tree
 
 TREE = {
-    "work/a.txt": "",
-    "work/b.txt": "",
-    "work/c.md": "",
-    "work/.hidden": "",
-    "work/d/x": "",
-    "work/d/y.txt": "",
-    "work/e/x": "",
+    "task/a.txt": "",
+    "task/b.txt": "",
+    "task/c.md": "",
+    "task/.hidden": "",
+    "task/d/x": "",
+    "task/d/y.txt": "",
+    "task/e/x": "",
     "etc/app.conf": "",
 }
 
@@ -106,4 +106,4 @@ def test_matches_are_replaced_once_or_everywhere() -> None:
 )
 def test_paths_of_a_pattern_are_sorted(pattern: str, paths: list[str]) -> None:
     files = FileSystem(Tree.of(TREE))
-    assert globbing.paths(pattern, "/work", files) == paths
+    assert globbing.paths(pattern, "/task", files) == paths

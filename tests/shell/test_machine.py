@@ -258,7 +258,7 @@ def test_pipe_that_is_full_makes_its_writer_wait() -> None:
     machine.start(["sh", "-c", script], is_main=True)
     machine.run(NOW + timedelta(seconds=60))
     assert b"".join(part.data for part in machine.take_output(1)).strip() == b"163840"
-    assert machine.files.read("/work/when") == b"10\n"
+    assert machine.files.read("/task/when") == b"10\n"
 
 
 def test_writer_to_a_closed_pipe_ends_by_sigpipe() -> None:
@@ -365,7 +365,7 @@ def test_terminal_has_one_stream() -> None:
         ),
         ("exec echo replaced; echo never", ["replaced"], 0),
         ("exec > log; echo in file; cat log >&2", [], 0),
-        ("x=1; (x=2; cd /; exit 3); echo $? $x; pwd", ["3 1", "/work"], 0),
+        ("x=1; (x=2; cd /; exit 3); echo $? $x; pwd", ["3 1", "/task"], 0),
         ("echo 'echo $0 $1; return 4; echo no' > s; . ./s; echo $?", ["sh", "4"], 0),
         ("printf '#!/bin/sh\\necho $1 $0' > s; chmod +x s; ./s a; sh s b", ["a ./s", "b s"], 0),
         ("echo echo > s; ./s; echo $?; ./none; echo $?", ["126", "127"], 0),
@@ -443,9 +443,9 @@ def test_unknowns_are_named_once() -> None:
         ([], "no command specified"),
         ([""], "no command specified"),
         (["cd", "/"], 'exec: "cd": executable file not found in $PATH'),
-        (["/work"], 'exec: "/work": is a directory'),
-        (["/work/f1"], 'exec: "/work/f1": permission denied'),
-        (["/work/none"], 'exec: "/work/none": stat /work/none: no such file or directory'),
+        (["/task"], 'exec: "/task": is a directory'),
+        (["/task/f1"], 'exec: "/task/f1": permission denied'),
+        (["/task/none"], 'exec: "/task/none": stat /task/none: no such file or directory'),
     ],
 )
 def test_command_that_no_runtime_can_start_is_an_error(argv: list[str], message: str) -> None:
@@ -483,7 +483,7 @@ def test_steady_process_is_no_more_so_when_a_file_changes() -> None:
     pid = machine.start(["cat", "f1"])
     machine.run(NOW)
     assert machine.is_steady(pid)
-    machine.files.write("/work/f1", b"new", now=NOW)
+    machine.files.write("/task/f1", b"new", now=NOW)
     assert not machine.is_steady(pid)
 
 

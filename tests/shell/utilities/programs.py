@@ -19,7 +19,7 @@ from kubepy.shell.utilities import find_utility
 from kubepy.shell.utility import Execution
 
 NOW = datetime(2026, 3, 5, 9, 7, 3, 42, tzinfo=UTC)
-FOLDER = "/work"
+FOLDER = "/task"
 Files = Mapping[str, bytes | str]
 
 

@@ -295,11 +295,8 @@ class Kubelet:
     def _forget(self, pod: Pod) -> None:
         """Drop what is known of a pod that is gone."""
         self._moments.forget(pod)
-        if self._modelled is None or not node_name(pod):
-            return
-        node = self._nodes.get("", node_name(pod))
-        if node is None or self._modelled.lives(pod, node):
-            self._modelled.forget(pod)
+        if self._modelled is not None:
+            self._modelled.forget(pod)  # one that only runs may have been looked into
 
     def _is_modelled(self, pod: Pod, node: Node) -> bool:
         return self._modelled is not None and self._modelled.lives(pod, node)

@@ -56,7 +56,6 @@ class ModelledPods:
         defaults: Mapping[str, str],
     ) -> None:
         self.agent = agent
-        self.opened: set[str] = set()  # uids of pods that only run, and were looked into
         self._networked: set[Key] = set()  # pods whose processes ask the network
         self._readers: dict[Key, set[Key]] = {}  # by ConfigMap or Secret, pods that mount it
         self._value = value
@@ -65,21 +64,18 @@ class ModelledPods:
 
     def lives(self, pod: Pod, node: Node) -> bool:
         """Tell whether a pod on its node is modelled."""
-        if is_modelled(
+        return is_modelled(
             pod,
             node,
             self.agent.behaviours,
             self._defaults,
-        ):
-            return True
-        return uid_of(pod) in self.opened
+        )
 
     # --- what the kubelet keeps in mind
 
     def remember(self) -> dict[str, Any]:
         """Return what outlives the process, as JSON."""
         memory = {
-            "opened": sorted(self.opened),
             "networked": [list(key) for key in sorted(self._networked)],
             "readers": {
                 "/".join(read): [list(key) for key in sorted(keys)]
@@ -91,7 +87,6 @@ class ModelledPods:
 
     def recall(self, memory: Mapping[str, Any]) -> None:
         """Take over what :meth:`remember` gave in another process."""
-        self.opened.update(memory.get("opened", ()))
         self._networked.update(Key(*key) for key in memory.get("networked", ()))
         for read, keys in memory.get("readers", {}).items():
             resource, namespace, name = read.split("/")
@@ -189,7 +184,6 @@ class ModelledPods:
     def forget(self, pod: Pod) -> None:
         """Remove what is known of a pod that is gone."""
         uid = uid_of(pod)
-        self.opened.discard(uid)
         self._forget_uses(pod)
         name = f"{RECORD}{uid}"
         record = load_record(self._value(name))

@@ -240,6 +240,17 @@ def test_container_finds_its_namespace_where_a_token_is(pods: PodsCluster) -> No
     assert pods.logs("q") == ""
 
 
+def test_record_of_a_pod_that_was_looked_into_goes_with_the_pod(pods: PodsCluster) -> None:
+    pods.create("p", {"name": "c", "image": "nginx"})
+    uid = pods.pod("p")["metadata"]["uid"]
+    pods.run("exec", "p", "--", "touch", "/tmp/x")
+    with pods.cluster._open() as local:
+        assert local.client.value(f"pod/{uid}") is not None
+    pods.run("delete", "pod", "p")
+    with pods.cluster._open() as local:
+        assert local.client.value(f"pod/{uid}") is None
+
+
 def test_rules_about_pulls_memory_and_time_hold() -> None:
     rules = [
         {"match": {"image": "broken*"}, "pull": "fails"},

@@ -397,13 +397,13 @@ def _change_of_pull(run: ContainerRun, now: datetime) -> RunChange | None:
     success = begin(run.lifetime, run.runs, waited, pulled=True)
     pulls = max(_pulls_by((now - begun).total_seconds()), 1)
     if fails is not None and pulls > fails:
-        return RunChange(later(begun, _pull_time(fails)), success)
+        return RunChange(later(begun, pull_time(fails)), success)
     if reason not in (UNPULLED.reason, PULL_FAILED.reason):
         if fails is None:
             return None
-        return RunChange(later(begun, _pull_time(fails)), success)
+        return RunChange(later(begun, pull_time(fails)), success)
 
-    reported = later(begun, _pull_time(pulls - 1) + PULL_ERROR_SECONDS)
+    reported = later(begun, pull_time(pulls - 1) + PULL_ERROR_SECONDS)
     in_error = pulls > 1 and now < reported
     phase = (run.pod.get("status") or {}).get("phase", "Pending")
     repeats = fails is None and pulls > len(PULL_ATTEMPTS)
@@ -415,11 +415,11 @@ def _change_of_pull(run: ContainerRun, now: datetime) -> RunChange | None:
         return RunChange(reported, waiting, repeats)
     outcome = success if pulls == fails else failed
     return RunChange(
-        later(begun, _pull_time(pulls)), outcome, fails is None and pulls >= len(PULL_ATTEMPTS)
+        later(begun, pull_time(pulls)), outcome, fails is None and pulls >= len(PULL_ATTEMPTS)
     )
 
 
-def _pull_time(number: int) -> float:
+def pull_time(number: int) -> float:
     """Return the seconds from the first pull of an image to a later one."""
     last = len(PULL_ATTEMPTS) - 1
     if number <= last:

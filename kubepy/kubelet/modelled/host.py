@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from kubepy.api.meta import controller_of, name_of, namespace_of, uid_of
 from kubepy.api.values.quantity import Quantity
 from kubepy.kubelet.behaviours import Behaviour, Behaviours
+from kubepy.kubelet.containerfiles import CLUSTER_DNS
 from kubepy.kubelet.environment import (
     ContainerConfigError,
     command_of,
@@ -86,7 +87,6 @@ class PodHost:
         self._is_rehearsal = is_rehearsal
         self._trees: dict[str, Tree] = {}
         self._versions: dict[str, int] = {}
-        self._logs: dict[tuple[str, int], list[tuple[datetime, str, bytes]]] = {}
 
     def rehearsing(self) -> PodHost:
         """Return a host for a look ahead."""
@@ -257,8 +257,8 @@ class PodHost:
     def _dns_address(self) -> str:
         service = self._agent.view.get("services", "kube-system", DNS_SERVICE)
         if service is None:
-            return "10.96.0.10"
-        return str(service["spec"].get("clusterIP") or "10.96.0.10")
+            return CLUSTER_DNS
+        return str(service["spec"].get("clusterIP") or CLUSTER_DNS)
 
     def restore(self, record: PodRecord, container: Container) -> Machine | None:
         """Return the machine of a run that is under way; None for a program of which nothing is
@@ -374,19 +374,13 @@ class PodHost:
         with suppress(MountError):
             self._agent.lasting.save(self._pod, volume, tree)
 
-    def volume_sizes(self) -> Mapping[str, int]:
-        """Return the bytes in each volume that a process may have written to."""
-        return {name: tree.size for name, tree in self._trees.items()}
-
     # --- logs
 
     def log(
         self, container: Container, run: int, output: list[tuple[datetime, str, bytes]]
     ) -> None:
         """Append to the log of a run."""
-        if self._is_rehearsal:
-            self._logs.setdefault((container["name"], run), []).extend(output)
-        else:
+        if not self._is_rehearsal:
             self._agent.logs.append(
                 uid_of(self._pod),
                 container["name"],

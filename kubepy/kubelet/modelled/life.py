@@ -115,9 +115,6 @@ class Host(Protocol):
     def refresh_volumes(self, record: PodRecord, now: datetime) -> bool:
         """Bring the files that show objects up to date. Return whether they have changed."""
 
-    def volume_sizes(self) -> Mapping[str, int]:
-        """Return the bytes in each volume."""
-
 
 class PodLife:
     """A pod, what is known of it, and what has happened to it.
@@ -169,10 +166,6 @@ class PodLife:
     def spec_of(self, name: str) -> Container:
         """Return the specification of a container."""
         return self._specs[name][2]
-
-    def is_ephemeral(self, name: str) -> bool:
-        """Tell whether a container was added to the running pod."""
-        return self._specs[name][0] == "ephemeralContainers"
 
     def is_init(self, name: str) -> bool:
         """Tell whether a container is an init container that ends before the others start."""

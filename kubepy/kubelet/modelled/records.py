@@ -228,7 +228,7 @@ class PodRecord(Plain):
     :ivar refreshes: when changed ConfigMaps and Secrets reach the files.
     """
 
-    times: ClassVar[tuple[str, ...]] = ("at", "refreshes", "evicts")
+    times: ClassVar[tuple[str, ...]] = ("at", "refreshes")
 
     at: datetime
     containers: dict[str, ContainerRecord] = field(default_factory=dict)
@@ -236,10 +236,8 @@ class PodRecord(Plain):
     end: str = ""
     end_message: str = ""
     is_over: bool = False
-    is_removed: bool = False
     mounts_fail: bool = False
     refreshes: datetime | None = None
-    evicts: datetime | None = None
     uses_network: bool = False
 
     def dump(self) -> str:

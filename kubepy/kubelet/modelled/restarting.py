@@ -10,15 +10,14 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from kubepy.api.objects.pods import is_restartable_init_container
+from kubepy.kubelet.restarts import BACKOFFS, LONGEST_BACKOFF, STABLE_RUN, pull_time
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Container, PodSpec
     from kubepy.kubelet.modelled.records import ContainerRecord
 
-FIRST_BACKOFF = 10  # seconds
-LONGEST_BACKOFF = 300  # seconds
-FORGOTTEN_AFTER = timedelta(seconds=2 * LONGEST_BACKOFF)
-PULL_BACKOFFS = (0, 10, 30, 70, 150, 310)  # seconds from the first pull; later LONGEST_BACKOFF
+FIRST_BACKOFF = BACKOFFS[0]
+FORGOTTEN_AFTER = timedelta(seconds=STABLE_RUN)
 
 
 def restarts_after(container: Container, spec: PodSpec, exit_code: int) -> bool:
@@ -75,8 +74,4 @@ def set_next_backoff(record: ContainerRecord, finished: datetime, now: datetime)
 def next_pull(record: ContainerRecord, now: datetime) -> datetime:
     """Return when an image is pulled again, after so many pulls that have failed."""
     first = record.pulled_first or now
-    number = record.failed_pulls
-    if number < len(PULL_BACKOFFS):
-        return first + timedelta(seconds=PULL_BACKOFFS[number])
-    late = number - len(PULL_BACKOFFS) + 1
-    return first + timedelta(seconds=PULL_BACKOFFS[-1] + late * LONGEST_BACKOFF)
+    return first + timedelta(seconds=pull_time(record.failed_pulls))

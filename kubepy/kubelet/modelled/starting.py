@@ -25,6 +25,7 @@ from kubepy.kubelet.modelled.stopping import (
     stop_container,
 )
 from kubepy.kubelet.obstacles import CONFIG_ERROR, INVALID_IMAGE_NAME
+from kubepy.kubelet.restarts import PULL_ERROR_SECONDS
 from kubepy.quoting import quote
 from kubepy.shell.machine import StartError
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from kubepy.kubelet.behaviours import Behaviour
 
 ERR_IMAGE_PULL, IMAGE_PULL_BACKOFF = "ErrImagePull", "ImagePullBackOff"
-PULL_ERROR_SECONDS = 10  # how long a failed pull is reported: until the pod is looked at again
 RUN_ERROR = "RunContainerError"
 SMALLEST_IMAGE, LARGEST_IMAGE = 2_000_000, 200_000_000  # bytes
 

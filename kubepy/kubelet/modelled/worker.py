@@ -27,7 +27,6 @@ from kubepy.kubelet.modelled.probing import (
 )
 from kubepy.kubelet.modelled.records import ContainerRecord, PodRecord
 from kubepy.kubelet.modelled.restarting import (
-    LONGEST_BACKOFF,
     backoff_end,
     restarts_after,
     restarts_when_killed,
@@ -43,6 +42,7 @@ from kubepy.kubelet.modelled.stopping import (
     next_of_stopping,
     stop_container,
 )
+from kubepy.kubelet.restarts import LONGEST_BACKOFF
 from kubepy.kubelet.statuses import DEADLINE_MESSAGE, DEADLINE_REASON
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class PodWorker:
         """Return the moments at which something is sure to be seen."""
         life = self.life
         record = life.record
-        moments = [self._deadline(), record.refreshes, record.evicts]
+        moments = [self._deadline(), record.refreshes]
         for container_record in record.containers.values():
             moments.append(container_record.due)
         for container, container_record in life.running():

@@ -79,7 +79,6 @@ with lazy_imports():
 if TYPE_CHECKING:
     from kubepy.api.typed import Node, Pod, PodStatus
     from kubepy.apiserver.client import Client
-    from kubepy.kubelet.modelled.life import PodEvent
     from kubepy.kubelet.modelled.pods import Look, ModelledPods
     from kubepy.kubelet.modelled.worker import Foreseen
 
@@ -363,11 +362,12 @@ class Kubelet:
         decided_pod, decided_node, decided = self._decided.pop(key, (None, None, None))
         if pod is None or node is None:
             return
-        if self._modelled is not None and self._modelled.lives(pod, node):
+        is_decided = decided is not None and decided_pod is pod and decided_node is node
+        if not is_decided and self._modelled is not None and self._modelled.lives(pod, node):
             self._live(self._modelled, key, pod, node)
             return
         step: Step | None
-        if decided is None or decided_pod is not pod or decided_node is not node:
+        if decided is None or not is_decided:
             now = self._clock.now()
             step = next_step(pod, node, now, lambda: self._admit(pod, node), self._rules)
         elif isinstance(decided, Remove):
@@ -405,8 +405,8 @@ class Kubelet:
         resize = self._resize_of(pod, node)
         restarts = () if resize is None or resize.pending is not None else resize.restarts
         look = modelled.look(placed, node, now, restarts)
-        for event in look.events:
-            self._record(pod, node, event)
+        if look.events:
+            self._recorder.events(pod, look.events, host=name_of(node))
         if look.next is not None:
             self.queue.add_at(key, look.next.at, repeating=look.next.repeats)
         is_outdated = modelled_statuses.is_outdated(pod, look.record)
@@ -415,17 +415,6 @@ class Kubelet:
             self._report(key, placed, node, look, now)
         if look.is_removed:
             self._remove(pod, node)
-
-    def _record(self, pod: Pod, node: Node, event: PodEvent) -> None:
-        """Record an event about a pod."""
-        self._recorder.event(
-            pod,
-            event.type,
-            event.reason,
-            event.message,
-            field_path=event.field_path,
-            host=name_of(node),
-        )
 
     def _placed(self, pod: Pod, node: Node, now: datetime) -> Pod:
         """Return a pod with the addresses and the start that its first report will give it."""
@@ -570,8 +559,8 @@ class Kubelet:
                     for reason, message in events_of(obstacles):
                         self._recorder.event(pod, "Warning", reason, message, host=name_of(node))
                 if self._modelled is not None and outcome is RUNNING and not has_started(pod):
-                    for started_event in self._modelled.start_events(pod, node):
-                        self._record(pod, node, started_event)
+                    started_events = self._modelled.start_events(pod, node)
+                    self._recorder.events(pod, started_events, host=name_of(node))
                 started = pods.update_status(pod, self._status(pod, node, outcome, now, obstacles))
                 if obstacles == NO_OBSTACLES and rests_once_started(
                     pod, node, outcome, self._rules
@@ -625,15 +614,8 @@ class Kubelet:
         """Carry out the resize that the spec of a pod asks for, or report why it is not."""
         resize = self._resize_of(pod, node)
         if resize is not None:
-            for event in resizing.resize_events(pod, resize, restarts=restarts):
-                self._recorder.event(
-                    pod,
-                    event.type,
-                    event.reason,
-                    event.message,
-                    field_path=event.field_path,
-                    host=name_of(node),
-                )
+            events = resizing.resize_events(pod, resize, restarts=restarts)
+            self._recorder.events(pod, events, host=name_of(node))
         return resizing.resized_status(pod, status, resize, now, restarts=restarts)
 
     def _has_room(self, pod: Pod, node: Node) -> bool:

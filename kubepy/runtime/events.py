@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from kubepy.api.clock import EPOCH, Ids, format_time, parse_time
 from kubepy.api.meta import Object, name_of, namespace_of, object_reference
@@ -26,6 +26,33 @@ PER_SECOND = 1 / 300  # and as many more with time
 EVENTS_LAST = timedelta(hours=1)  # an event is kept for so long after it was last written
 FOUND_SINGLY = 16  # objects whose stored events are each looked up
 COMBINED = "(combined from similar events): "
+
+
+class EventParts(Protocol):
+    """An event of an object about which much is said at once.
+
+    :ivar type: Normal or Warning.
+    :ivar field_path: the part of the object that the event is about.
+    """
+
+    @property
+    def type(self) -> str: ...
+
+    @property
+    def reason(self) -> str: ...
+
+    @property
+    def message(self) -> str: ...
+
+    @property
+    def field_path(self) -> str: ...
+
+
+class _Parts(NamedTuple):
+    type: str
+    reason: str
+    message: str
+    field_path: str
 
 
 class Recorder:
@@ -57,32 +84,46 @@ class Recorder:
         :param field_path: the part of the object that the event is about.
         :param host: the node that the component runs on.
         """
+        self.events(obj, (_Parts(event_type, reason, message, field_path),), host=host)
+
+    def events(
+        self, obj: Mapping[str, Any], events: Sequence[EventParts], *, host: str = ""
+    ) -> None:
+        """Record events about an object that have come one after the other at the same moment, as
+        :meth:`event` records one."""
         now = self._clock.now()
         namespace = namespace_of(obj) or "default"
         time = format_time(now)
-        event = {
-            "apiVersion": "v1",
-            "count": 1,
-            "eventTime": None,
-            "firstTimestamp": time,
-            "involvedObject": object_reference(obj, field_path),
-            "kind": "Event",
-            "lastTimestamp": time,
-            "message": message,
-            "metadata": {"namespace": namespace},
-            "reason": reason,
-            "reportingComponent": self._component,
-            "reportingInstance": host,
-            "source": {"component": self._component, "host": host}
-            if host
-            else {"component": self._component},
-            "type": event_type,
-        }
+        reference = object_reference(obj)
+        source = {"component": self._component}
+        if host:
+            source["host"] = host
         with self._client.transaction() as transaction:
-            self._load_stored(transaction, event)
-            decision = self._correlator.correlate(event, now)
-            if decision is not None and takes_events(transaction, namespace):
-                self._write(transaction, decision, now)
+            self._load_stored(transaction, namespace, reference.get("name", ""))
+            is_taken = takes_events(transaction, namespace)
+            for parts in events:
+                about = reference
+                if parts.field_path:
+                    about = {**reference, "fieldPath": parts.field_path}
+                event = {
+                    "apiVersion": "v1",
+                    "count": 1,
+                    "eventTime": None,
+                    "firstTimestamp": time,
+                    "involvedObject": about,
+                    "kind": "Event",
+                    "lastTimestamp": time,
+                    "message": parts.message,
+                    "metadata": {"namespace": namespace},
+                    "reason": parts.reason,
+                    "reportingComponent": self._component,
+                    "reportingInstance": host,
+                    "source": source,
+                    "type": parts.type,
+                }
+                decision = self._correlator.correlate(event, now)
+                if decision is not None and is_taken:
+                    self._write(transaction, decision, now)
 
     def silent_rounds(self, obj: Mapping[str, Any], event_type: str, period: float) -> int:
         """Return in how many rounds, each so many seconds after the one before, no event of a type
@@ -103,17 +144,14 @@ class Recorder:
         """
         event = _event_about(obj, event_type)
         with self._client.transaction() as transaction:
-            self._load_stored(transaction, event)
+            self._load_stored(transaction, namespace_of(event), name_of(obj))
         drops = self._correlator.drops(_subject(event), period)[:times]
         for reason, message in events:
             self._correlator.drop({**event, "reason": reason, "message": message}, drops)
 
-    def _load_stored(self, transaction: RequestTransaction, event: Object) -> None:
-        """Read the events about the object of an event that earlier processes have recorded."""
-        name = event["involvedObject"].get("name", "")
-        for old in self._correlator.stored.take(
-            self._client, transaction, namespace_of(event), name
-        ):
+    def _load_stored(self, transaction: RequestTransaction, namespace: str, name: str) -> None:
+        """Read the events about an object that earlier processes have recorded."""
+        for old in self._correlator.stored.take(self._client, transaction, namespace, name):
             if old.get("source", {}).get("component") == self._component:
                 self._correlator.add_stored(old)
 
@@ -307,9 +345,9 @@ class Correlator:
 
     def correlate(self, event: Object, now: datetime) -> EventDecision | None:
         """Decide what to write; None drops the event."""
-        event, self._key = self._aggregate(event, now)
-        name = self._observe(event, now)
         subject = _subject(event)
+        event, self._key = self._aggregate(event, subject, now)
+        name = self._observe(event, now)
         allowance = self._allowances.get(subject, _Allowance(BURST, now))
         tokens = allowance.tokens_at(now)
         if tokens < 1:
@@ -333,10 +371,11 @@ class Correlator:
 
     def drop(self, event: Object, drops: Sequence[_Allowance]) -> None:
         """Count an event that has come, and was dropped, with each of some allowances."""
+        subject = _subject(event)
         for allowance in drops:
-            event, self._key = self._aggregate(event, allowance.last)
+            event, self._key = self._aggregate(event, subject, allowance.last)
             self._observe(event, allowance.last)
-            self._allowances[_subject(event)] = allowance
+            self._allowances[subject] = allowance
 
     def set_name(self, event: Object) -> None:
         """Note the name under which the event of the last decision was stored."""
@@ -349,7 +388,7 @@ class Correlator:
 
     def add_stored(self, event: Object) -> None:
         """Add an event that is stored already."""
-        similar = _similar_key(event)
+        similar = (*_subject(event), event["reason"])
         is_combined = event["message"].startswith(COMBINED)
         key = similar if is_combined else (*similar, event["message"])
         count = event.get("count", 1)
@@ -423,10 +462,12 @@ class Correlator:
                 {(namespace or "default", name) for _, namespace, name, *_ in self._logs}
             )
 
-    def _aggregate(self, event: Object, now: datetime) -> tuple[Object, EventKey]:
+    def _aggregate(
+        self, event: Object, subject: EventKey, now: datetime
+    ) -> tuple[Object, EventKey]:
         """Return the event and its key, or one in place of many similar ones
         (``EventAggregate``)."""
-        key = _similar_key(event)
+        key = (*subject, event["reason"])
         message = event["message"]
         record = self._similar.get(key)
         messages = {} if record is None or _is_over(record, now) else record.messages
@@ -454,13 +495,14 @@ def _is_over(record: _Similar, now: datetime) -> bool:
     return (now - record.last).total_seconds() > SIMILAR_WITHIN
 
 
-def _subject(event: Object) -> tuple[str, ...]:
+def _subject(event: Object) -> EventKey:
+    """Return what tells the events of one type about one object from all others."""
     reference = event["involvedObject"]
     return (
-        *(reference.get(field, "") for field in ("kind", "namespace", "name", "uid", "apiVersion")),
+        reference.get("kind", ""),
+        reference.get("namespace", ""),
+        reference.get("name", ""),
+        reference.get("uid", ""),
+        reference.get("apiVersion", ""),
         event["type"],
     )
-
-
-def _similar_key(event: Object) -> tuple[str, ...]:
-    return (*_subject(event), event["reason"])

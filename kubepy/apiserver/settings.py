@@ -33,7 +33,7 @@ AUTO, NEVER = "auto", "never"
 READS = "reads"
 MINIMAL, FULL = "minimal", "full"
 MODELLED, SIMPLE = "modelled", "simple"
-DEFAULT_CONTAINERS = SIMPLE  # how the containers of new clusters live
+DEFAULT_CONTAINERS = MODELLED  # how the containers of new clusters live
 CONTAINERS_VARIABLE = "KUBEPY_CONTAINERS"  # of the environment: another such default
 API_SERVICES = "apiservices.apiregistration.k8s.io"
 # The resources of which some objects are implied (``kubepy.apiserver.implied``).
@@ -364,19 +364,15 @@ def _webhooks(value: Any) -> Mapping[str, str]:
 
 
 def new_cluster_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a new cluster with those that every new one has. Raises FolderError.
-
-    How containers live is written down where that is not what a ``kubepy.yaml`` without the field
-    means.
-    """
+    """Return the settings of a new cluster with how its containers live, which a ``kubepy.yaml`` of
+    an earlier version does not say. Raises FolderError."""
     kubelet = settings.get("kubelet") or {}
-    variable = os.environ.get(CONTAINERS_VARIABLE)
-    containers = variable or DEFAULT_CONTAINERS
+    containers = os.environ.get(CONTAINERS_VARIABLE) or DEFAULT_CONTAINERS
     if containers not in (MODELLED, SIMPLE):
         message = f"{quote(containers)} is not one of {MODELLED}, {SIMPLE}"
         raise FolderError(printable(f"{CONTAINERS_VARIABLE}: {message}"))
     is_given = isinstance(kubelet, dict) and "containers" in kubelet
-    if is_given or not isinstance(kubelet, dict) or (not variable and containers == SIMPLE):
+    if is_given or not isinstance(kubelet, dict):
         return dict(settings)
     return {**settings, "kubelet": {"containers": containers, **kubelet}}
 

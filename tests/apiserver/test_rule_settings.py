@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from kubepy import Cluster
-from kubepy.apiserver import settings as cluster_settings
 from kubepy.apiserver.rule_settings import (
     ExecAnswer,
     HttpReply,
@@ -229,7 +228,7 @@ def test_changed_rules_are_read_again_and_broken_ones_leave_the_rules(tmp_path: 
     with Cluster.create(folder):
         pass
     settings = folder / "kubepy.yaml"
-    text = settings.read_text()
+    text = "formatVersion: 1\n"
     rules = open_cluster(folder).client.open_rules()
 
     def codes() -> list[int]:
@@ -279,7 +278,6 @@ def test_new_cluster_gets_the_containers_of_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("KUBEPY_CONTAINERS", raising=False)
-    monkeypatch.setattr(cluster_settings, "DEFAULT_CONTAINERS", "modelled")
     assert new_cluster_settings({"seed": 1}) == {
         "seed": 1,
         "kubelet": {"containers": "modelled"},
@@ -323,6 +321,7 @@ def test_existing_cluster_without_the_field_stays_simple(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Cluster.create(tmp_path / "old").close()
+    (tmp_path / "old" / "kubepy.yaml").write_text("formatVersion: 1\n")
     monkeypatch.setenv("KUBEPY_CONTAINERS", "modelled")
     assert open_cluster(tmp_path / "old").settings.kubelet.containers == "simple"
 
@@ -348,8 +347,8 @@ def test_file_of_rules_is_no_misplaced_object(tmp_path: Path) -> None:
     Cluster.create(tmp_path / "state").close()
     for name in ("rules.yaml", "other.yaml"):
         (tmp_path / "state" / name).write_text("[]\n")
-    with open(tmp_path / "state" / "kubepy.yaml", "a") as file:
-        file.write("kubelet: {rules: ./rules.yaml}\n")
+    settings = tmp_path / "state" / "kubepy.yaml"
+    settings.write_text("formatVersion: 1\nkubelet: {rules: ./rules.yaml}\n")
     worktree = open_cluster(tmp_path / "state").worktree
     assert worktree is not None
     assert [problem.path for problem in worktree.problems()] == ["other.yaml"]

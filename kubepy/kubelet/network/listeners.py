@@ -68,9 +68,6 @@ class Listening(Protocol):
     @property
     def http(self) -> tuple[tuple[str, ReplySchedule], ...]: ...
 
-    @property
-    def is_known(self) -> bool: ...
-
 
 FindSchedule = Callable[[Any, str], ReplySchedule | None]  # of a behaviour and a path
 
@@ -132,14 +129,11 @@ def _container_statuses(pod: AnyObject) -> Iterator[AnyObject]:
 def ports_of(container: AnyObject, behaviour: Listening) -> Sequence[int]:
     """Return the ports on which a container listens.
 
-    Of an image of which nothing is known the manifest is believed: the ports that the container
-    declares, or else those that its probes ask.
+    Where neither a rule nor the table of well-known images says it, the manifest is believed: the
+    ports that the container declares, or else those that its probes ask.
     """
     if behaviour.listens is not None:
         return behaviour.listens
-    if behaviour.is_known and not behaviour.http:
-        return ()
-
     declared = []
     for port in nested_list(container, "ports"):
         if protocol_of(port) == "TCP":

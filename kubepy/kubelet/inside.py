@@ -186,9 +186,10 @@ class OpenContainer:
         machine = self._life.machine_for_commands(self._name)
         stopping.collect_output(self._life, self._container)
         self._life.store_machines()
+        has_ended = machine.has_main and machine.exit_of(1) is not None
+        self._life.record_of(self._name).is_ended = has_ended
         self._pods.keep(self._pod, self._record)
-        is_main = machine.has_main and machine.exit_of(1) is not None
-        if machine.files.version != self._version or is_main:
+        if machine.files.version != self._version or has_ended:
             self.is_to_be_seen = True
 
 

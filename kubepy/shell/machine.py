@@ -26,7 +26,7 @@ from kubepy.shell.processes import (
     Process,
     ShellState,
 )
-from kubepy.shell.programs import Programs, StartError
+from kubepy.shell.programs import UNKNOWN, Programs, StartError
 from kubepy.shell.surroundings import Surroundings
 
 __all__ = ["ContainerSetting", "Exit", "Machine", "Output", "StartError"]
@@ -68,8 +68,32 @@ class Machine(Kernel):
         Programs(self).check_start(argv)
         if not is_main:
             self._last_pid = max(self._last_pid, 1)
+        process = self._new_process(argv, env or {})
+        process.unknown_ends = self.unknown_ends if unknown_ends is None else unknown_ends
+        pipe = self.new_pipe()
+        self.pipes[pipe].data = stdin or b""
+        self.pipes[pipe].is_fed = stdin is None
+        error_stream = "stdout" if tty else "stderr"
+        process.handles = {
+            0: self.open(OpenFile(PIPE_END, pipe=pipe)),
+            1: self.open(OpenFile(SINK, session=process.pid, stream="stdout")),
+            2: self.open(OpenFile(SINK, session=process.pid, stream=error_stream)),
+        }
+        process.frames.append(
+            ["program", -1, -1, 0, {"argv": list(argv), "env": {}, "replaces": True}]
+        )
+        return process.pid
+
+    def start_unknown_main(self, argv: Sequence[str]) -> None:
+        """Start the main process as a program of which nothing is known: it runs until a signal
+        comes."""
+        process = self._new_process(argv, {})
+        process.frames.append(["program", -1, -1, UNKNOWN, {"argv": list(argv), "env": {}}])
+        process.block = Block("never")
+
+    def _new_process(self, argv: Sequence[str], env: Mapping[str, str]) -> Process:
         pid = self._new_pid()
-        shell = ShellState(variables={**self.env, **(env or {})}, main_pid=pid)
+        shell = ShellState(variables={**self.env, **env}, main_pid=pid)
         shell.exported = sorted(shell.variables)
         process = Process(
             pid,
@@ -80,22 +104,10 @@ class Machine(Kernel):
             shell,
             self.now,
         )
-        process.unknown_ends = self.unknown_ends if unknown_ends is None else unknown_ends
         process.files_version = self.files.version
-        pipe = self.new_pipe()
-        self.pipes[pipe].data = stdin or b""
-        self.pipes[pipe].is_fed = stdin is None
-        process.handles = {
-            0: self.open(OpenFile(PIPE_END, pipe=pipe)),
-            1: self.open(OpenFile(SINK, session=pid, stream="stdout")),
-            2: self.open(OpenFile(SINK, session=pid, stream="stdout" if tty else "stderr")),
-        }
-        process.frames.append(
-            ["program", -1, -1, 0, {"argv": list(argv), "env": {}, "replaces": True}]
-        )
         self.processes[pid] = process
         self._outputs[pid] = []
-        return pid
+        return process
 
     def write_stdin(self, pid: int, data: bytes | None) -> None:
         """Write to the input of a process that was started with an open one; None closes it."""

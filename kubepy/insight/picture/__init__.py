@@ -129,6 +129,8 @@ def state_after(step: Step, before: str) -> str | None:
         if before == AVAILABLE:
             return READY
         return None
+    if step.action == "restarted" and before in (READY, AVAILABLE):
+        return None  # it was ready again at once, or "not-ready" follows
     return STATE_AFTER.get(step.action)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from kubepy.api.meta import annotations_of
 from kubepy.api.objects.outcomes import IGNORED, OUTCOME, POD_OUTCOME, REFERENCES
 from kubepy.api.objects.references import ROOT_CA_CONFIG_MAP, references_of
-from kubepy.kubelet.modelled.programs import program_of
+from kubepy.kubelet.modelled.programs import is_other_image, program_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +31,8 @@ SIMPLE_SOURCES = ("annotation ", "kubepy.yaml: ")
 
 def is_modelled(pod: Pod, node: Node, behaviours: Behaviours, defaults: Mapping[str, str]) -> bool:
     """Tell whether a pod does more than run: it has a command, a probe, a hook or an init
-    container, it reads a ConfigMap, a Secret or a claim, or a rule speaks of its life.
+    container, it reads a ConfigMap, a Secret or a claim, a container of it has ended or is to run
+    another image, or a rule speaks of its life.
 
     A pod whose outcome an annotation or a default chooses is not modelled: the outcome decides.
     """
@@ -44,10 +45,29 @@ def is_modelled(pod: Pod, node: Node, behaviours: Behaviours, defaults: Mapping[
         return True
     if _needs_objects(pod, node, defaults):
         return True
+    if _differs(pod):
+        return True
     return any(
         _does_more_than_run(container, behaviours.of(pod, container, node))
         for container in spec["containers"]
     )
+
+
+def _differs(pod: Pod) -> bool:
+    """Tell whether a container has ended before, or runs another image than the pod says by now."""
+    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
+    if not statuses:
+        return False
+    images = {}
+    for status in statuses:
+        if status.get("lastState"):
+            return True
+        images[status["name"]] = status.get("image")
+    for container in pod["spec"]["containers"]:
+        image = images.get(container["name"])
+        if image and is_other_image(image, container):
+            return True
+    return False
 
 
 def _needs_objects(pod: Pod, node: Node, defaults: Mapping[str, str]) -> bool:

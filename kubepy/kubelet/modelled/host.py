@@ -5,6 +5,7 @@ A :class:`NodeAgent` serves all pods; a :class:`PodHost` one pod, for one look a
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -26,7 +27,7 @@ from kubepy.kubelet.environment import (
 from kubepy.kubelet.lastingvolumes import unprocessed_claims
 from kubepy.kubelet.modelled.life import MainProcess
 from kubepy.kubelet.modelled.logs import LogStore, last_lines
-from kubepy.kubelet.modelled.programs import program_of
+from kubepy.kubelet.modelled.programs import mount_of, program_of
 from kubepy.kubelet.modelled.records import PodRecord
 from kubepy.kubelet.modelled.statuses import reported_status
 from kubepy.kubelet.modelled.tokens import with_account_mount, with_account_volume
@@ -187,6 +188,10 @@ class PodHost:
         if program.is_opaque:
             return MainProcess(None)
         machine = self.new_machine(record, container, now)
+        word = program.command[0]
+        if self._is_hidden(container, word, machine.files):
+            record.containers[container["name"]].unknowns = [word]
+            return MainProcess(None)
         machine.start(
             program.command,
             stdin=None if container.get("stdin") else b"",
@@ -195,6 +200,27 @@ class PodHost:
         )
         machine.run(now)
         return MainProcess(machine)
+
+    def _is_hidden(self, container: Container, word: str, files: FileSystem) -> bool:
+        """Tell whether a program may lie in a volume of which the model does not know the files:
+        only what the cluster itself has put into a volume, or nobody yet, is known."""
+        if "/" not in word:
+            return False
+        name = mount_of(container, word)
+        if not name or files.exists(posixpath.join(container.get("workingDir") or "/", word)):
+            return False
+        for volume in self._pod["spec"].get("volumes") or ():
+            if volume["name"] == name:
+                return not is_projection(volume) and volume.get("emptyDir") is None
+        return False
+
+    def unknown_program(self, container: Container) -> list[str]:
+        """Return the words that stand for a main process of which nothing is known."""
+        program = program_of(container, self.behaviour(container))
+        if program.command and container.get("command"):
+            return list(program.command)
+        name, _, _ = posixpath.basename(container["image"]).partition(":")
+        return [name, *program.command]
 
     def new_machine(self, record: PodRecord, container: Container, now: datetime) -> Machine:
         """Return a machine in which nothing runs."""

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
-from kubepy.api.meta import name_of, namespace_of, uid_of
+from kubepy.api.meta import is_being_deleted, name_of, namespace_of, uid_of
 from kubepy.api.objects.pods import is_restartable_init_container
+from kubepy.kubelet.modelled.programs import is_other_image
 from kubepy.kubelet.modelled.records import ContainerRecord, PodRecord
 
 if TYPE_CHECKING:
@@ -75,6 +76,9 @@ class Host(Protocol):
         """Return a machine in which nothing runs, with the files and the environment of a
         container."""
 
+    def unknown_program(self, container: Container) -> list[str]:
+        """Return the words that stand for a main process of which nothing is known."""
+
     def memory_limit(self, container: Container) -> int | None:
         """Return the memory limit of a container in bytes, None for none."""
 
@@ -122,6 +126,8 @@ class PodLife:
     :ivar now: the moment up to which the pod has lived.
     :ivar events: those that have not been recorded.
     :ivar is_changed: its status may differ from the one that was reported.
+    :ivar is_behind: it lives through what is past: what has changed around it since, the pod itself
+        included, is not to be seen yet.
     """
 
     def __init__(self, pod: Pod, record: PodRecord, host: Host) -> None:
@@ -131,6 +137,7 @@ class PodLife:
         self.now = record.at
         self.events: list[PodEvent] = []
         self.is_changed = False
+        self.is_behind = False
         self._machines: dict[str, Machine] = {}
         self._opaque: set[str] = set()  # the containers that have no machine
         self._specs: dict[str, tuple[str, int, Container]] = {}
@@ -211,6 +218,25 @@ class PodLife:
             )
         )
 
+    @property
+    def is_ending(self) -> bool:
+        """Tell whether the pod as a whole ends, so that none of its containers starts again."""
+        return bool(self.record.end) or bool(self.record.grace)
+
+    def note_deletion(self) -> None:
+        """Note that the pod is being deleted, and how much time its containers get: never more than
+        before (``calculateEffectiveGracePeriod``)."""
+        if not is_being_deleted(self.pod):
+            return
+        seconds = max(self.pod["metadata"].get("deletionGracePeriodSeconds") or 0, 1)
+        if not self.record.grace or seconds < self.record.grace:
+            self.record.grace = seconds
+
+    def has_other_image(self, container: Container) -> bool:
+        """Tell whether a container runs another image than its specification says by now."""
+        running = self.record_of(container).image
+        return bool(running) and is_other_image(running, container)
+
     def touch(self) -> None:
         """Note that the status may have changed."""
         self.is_changed = True
@@ -237,7 +263,9 @@ class PodLife:
         """Return the machine of a running container, in which commands can be started."""
         machine = self.machine(name)
         if machine is None:
-            machine = self.host.new_machine(self.record, self.spec_of(name), self.now)
+            container = self.spec_of(name)
+            machine = self.host.new_machine(self.record, container, self.now)
+            machine.start_unknown_main(self.host.unknown_program(container))
             self._machines[name] = machine
             self._opaque.discard(name)
         return machine

@@ -43,12 +43,16 @@ def phase_of(spec: PodSpec, records: Mapping[str, ContainerRecord], *, is_ending
         return "Running"
 
     endings = [_end_code(records[each["name"]]) for each in containers]
-    restarts = any(
-        restarts_after(each, spec, _end_code(records[each["name"]])) for each in containers
-    )
+    restarts = any(_restarts(each, spec, records[each["name"]]) for each in containers)
     if restarts and not is_ending:
         return "Running"
     return "Failed" if any(endings) else "Succeeded"
+
+
+def _restarts(container: Container, spec: PodSpec, record: ContainerRecord) -> bool:
+    if record.is_replaced:
+        return True
+    return restarts_after(container, spec, _end_code(record))
 
 
 def _state(record: ContainerRecord) -> str:

@@ -143,6 +143,13 @@ class ModelledPods:
             return record
         return record_of_status(pod, now)
 
+    def has_ended_inside(self, pod: Pod) -> bool:
+        """Tell whether somebody who looked into a pod has ended the main process of a container."""
+        record = load_record(self._value(f"{RECORD}{uid_of(pod)}"))
+        if record is None:
+            return False
+        return any(container.is_ended for container in record.containers.values())
+
     def look(self, pod: Pod, node: Node, now: datetime, restarts: Sequence[str] = ()) -> Look:
         """Let a pod live on up to now, and keep its record.
 

@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from kubepy.api.meta import is_being_deleted
+from kubepy.api.meta import uid_of
 from kubepy.kubelet.modelled.life import WARNING, PodLife
 from kubepy.kubelet.modelled.records import ContainerRecord, ProbeRecord
+from kubepy.kubelet.reporting import container_id
 from kubepy.quoting import quote
+from kubepy.shell.machine import StartError
 from kubepy.shell.surroundings import NetworkError, NetworkRequest
 
 if TYPE_CHECKING:
@@ -30,12 +32,14 @@ class ProbeResult(NamedTuple):
     """The result of a probe.
 
     :ivar is_steady: the next probe finds the same while no file changes.
+    :ivar error: why the probe could not be made; it has no result then.
     """
 
     succeeds: bool
     output: str = ""
     is_warning: bool = False
     is_steady: bool = True
+    error: str = ""
 
 
 def probes_of(container: Container) -> Iterator[tuple[str, Probe]]:
@@ -136,7 +140,7 @@ def is_probed(life: PodLife, probe_type: str, record: ContainerRecord) -> bool:
         return False
     if probe_type == READINESS:
         return record.has_started and record.gets_ready is None
-    if is_being_deleted(life.pod) or record.stopping is not None:
+    if life.record.grace or record.stopping is not None:
         return False
     if probe_type == STARTUP:
         return not record.has_started
@@ -243,6 +247,15 @@ def _take_result(
     """Count a result, and let it take effect at its threshold."""
     name = container["name"]
     title = TITLES[probe_type]
+    if result.error:
+        message = f"{title} probe errored and resulted in unknown state: {result.error}"
+        life.emit(
+            WARNING,
+            "Unhealthy",
+            message,
+            name,
+        )
+        return
     if not result.succeeds:
         life.emit(WARNING, "Unhealthy", f"{title} probe failed: {result.output}", name)
     elif result.is_warning:
@@ -310,7 +323,10 @@ def _probe_by_command(
     machine = life.machine_for_commands(name)
     command = probe["exec"].get("command") or []
     if state.pid is None:
-        state.pid = machine.start(command, unknown_ends=0.0)
+        try:
+            state.pid = machine.start(command, unknown_ends=0.0)
+        except StartError as error:
+            return ProbeResult(succeeds=False, error=exec_problem(life, name, error))
         machine.run(life.now)
         state.due = life.after(timeout)
 
@@ -331,6 +347,18 @@ def _probe_by_command(
     return ProbeResult(end.code == 0, text, is_steady=is_steady)
 
 
+def exec_problem(life: PodLife, container: str, error: StartError) -> str:
+    """Return the words in which a container runtime reports a command that cannot be started."""
+    record = life.record_of(container)
+    identity = container_id(uid_of(life.pod), f"{container}/exec", record.runs)
+    _, _, digest = identity.rpartition("/")
+    return (
+        f"rpc error: code = Unknown desc = failed to exec in container: failed to start exec "
+        f'"{digest}": OCI runtime exec failed: exec failed: unable to start container process: '
+        f"{error.message}: unknown"
+    )
+
+
 def port_number(container: Container, port: int | str) -> int | None:
     """Return the number of a container's port that is given by number or name; None for a name that
     the container does not have (``ResolveContainerPort``)."""
@@ -344,11 +372,18 @@ def port_number(container: Container, port: int | str) -> int | None:
     return None
 
 
+def _unknown_port(name: int | str) -> ProbeResult:
+    """Return what comes of a probe of a port whose name the container does not have."""
+    return ProbeResult(
+        succeeds=False, error=f"strconv.Atoi: parsing {quote(str(name))}: invalid syntax"
+    )
+
+
 def _probe_by_http(life: PodLife, container: Container, probe: Probe) -> ProbeResult:
     action = probe["httpGet"]
     port = port_number(container, action["port"])
     if port is None:
-        return ProbeResult(succeeds=False, output="", is_steady=True)
+        return _unknown_port(action["port"])
     host = action.get("host") or life.address
     scheme = (action.get("scheme") or "HTTP").lower()
     path = action.get("path") or "/"
@@ -383,7 +418,7 @@ def _probe_by_connection(life: PodLife, container: Container, probe: Probe) -> P
     action = probe["tcpSocket"]
     port = port_number(container, action["port"])
     if port is None:
-        return ProbeResult(succeeds=False, output="")
+        return _unknown_port(action["port"])
     host = action.get("host") or life.address
     try:
         life.host.connect(

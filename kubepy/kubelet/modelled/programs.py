@@ -3,8 +3,10 @@ functions."""
 
 from __future__ import annotations
 
+import posixpath
 from typing import TYPE_CHECKING, NamedTuple
 
+from kubepy.kubelet.reporting import reported_image
 from kubepy.shell.words import is_known_program, program_name
 
 if TYPE_CHECKING:
@@ -31,19 +33,44 @@ def program_of(container: Container, behaviour: Behaviour) -> ContainerProgram:
     command = tuple(container.get("command") or ())
     arguments = tuple(container.get("args") or ())
     if command:
-        return _program((*command, *arguments), behaviour)
+        return _program((*command, *arguments), behaviour, container)
     if behaviour.entrypoint or behaviour.command:
         entrypoint = behaviour.entrypoint or ()
-        return _program((*entrypoint, *(arguments or behaviour.command or ())), behaviour)
+        words = (*entrypoint, *(arguments or behaviour.command or ()))
+        return _program(words, behaviour, container)
     if arguments and is_known_program(arguments[0]):
-        return _program(arguments, behaviour)
+        return _program(arguments, behaviour, container)
     if behaviour.is_known and not arguments:
         return ContainerProgram(arguments, is_opaque=True)
     return ContainerProgram(arguments, is_opaque=True, unknown=container["image"])
 
 
-def _program(words: tuple[str, ...], behaviour: Behaviour) -> ContainerProgram:
+def is_other_image(image: str, container: Container) -> bool:
+    """Tell whether a container is to run another image than the one that a run of it was made
+    from, as its kubelet or a status names that."""
+    wanted = container["image"]
+    return image not in (wanted, reported_image(wanted))
+
+
+def mount_of(container: Container, path: str) -> str:
+    """Return the name of the volume that a path of a container lies in, "" for none."""
+    folder = container.get("workingDir") or "/"
+    absolute = posixpath.normpath(posixpath.join(folder, path))
+    longest, volume = "", ""
+    for mount in container.get("volumeMounts") or ():
+        mounted = posixpath.normpath(mount["mountPath"])
+        is_within = absolute == mounted or absolute.startswith(f"{mounted.rstrip('/')}/")
+        if is_within and len(mounted) >= len(longest):
+            longest, volume = mounted, mount["name"]
+    return volume
+
+
+def _program(
+    words: tuple[str, ...], behaviour: Behaviour, container: Container
+) -> ContainerProgram:
     if is_known_program(words[0]):
+        return ContainerProgram(words, is_opaque=False)
+    if "/" in words[0] and mount_of(container, words[0]):
         return ContainerProgram(words, is_opaque=False)
     if program_name(words[0]) in behaviour.programs:
         return ContainerProgram(words, is_opaque=True)

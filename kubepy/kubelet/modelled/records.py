@@ -113,6 +113,8 @@ class LifecycleHook(Plain):
 class Stopping(Plain):
     """A container that is being stopped: it ends by itself after TERM, or at its deadline.
 
+    :ivar grace: the seconds that it was given.
+    :ivar ends_pod: it is stopped because its pod ends.
     :ivar hook: the preStop hook that is under way; TERM comes after it.
     :ivar stops: when a process that nothing is known of has ended after TERM.
     """
@@ -122,6 +124,8 @@ class Stopping(Plain):
 
     asked: datetime
     deadline: datetime
+    grace: int = 0
+    ends_pod: bool = False
     hook: LifecycleHook | None = None
     is_signalled: bool = False
     stops: datetime | None = None
@@ -145,6 +149,10 @@ class ContainerRecord(Plain):
     :ivar ends: when the run ends whatever the program does; ``exit_code`` and ``end_reason`` go
         with it.
     :ivar gets_ready: when the container is ready whatever its probes say.
+    :ivar is_replaced: it is stopped for another image or other resources, and starts again
+        whatever its restart policy says.
+    :ivar is_ended: a command inside of it has ended its main process, and its kubelet has not
+        looked since.
     :ivar machine: the JSON of its processes and files; None where it runs a program of which
         nothing is known.
     """
@@ -187,6 +195,8 @@ class ContainerRecord(Plain):
     exit_code: int | None = None
     end_reason: str = ""
     gets_ready: datetime | None = None
+    is_replaced: bool = False
+    is_ended: bool = False
     probes: dict[str, ProbeRecord] = field(default_factory=dict)
     machine: dict[str, Any] | None = None
     unknowns: list[str] = field(default_factory=list)
@@ -224,6 +234,8 @@ class PodRecord(Plain):
     :ivar volumes: the JSON of the trees of volumes that live as long as the pod, by name.
     :ivar end: the reason for which the whole pod ends, with ``end_message``: "" while it lives,
         ``Completed`` where its containers have ended by themselves.
+    :ivar grace: the seconds that its containers get to end, once it is being deleted or evicted;
+        they only become fewer. 0: it is neither.
     :ivar is_over: every container has ended and none starts again.
     :ivar refreshes: when changed ConfigMaps and Secrets reach the files.
     """
@@ -235,6 +247,7 @@ class PodRecord(Plain):
     volumes: dict[str, Any] = field(default_factory=dict)
     end: str = ""
     end_message: str = ""
+    grace: int = 0
     is_over: bool = False
     mounts_fail: bool = False
     refreshes: datetime | None = None

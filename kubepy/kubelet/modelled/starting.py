@@ -41,6 +41,8 @@ SMALLEST_IMAGE, LARGEST_IMAGE = 2_000_000, 200_000_000  # bytes
 def start_container(life: PodLife, container: Container) -> bool:
     """Take a container as far towards its next run as it gets now. Return whether it runs."""
     record = life.record_of(container)
+    if life.is_behind and record.reason == CONFIG_ERROR:
+        return False
     if not _has_image(life, container, record):
         return False
     obstacle = life.host.obstacles(container).of(container["name"])
@@ -83,6 +85,7 @@ def _set_waiting(record: ContainerRecord, reason: str, message: str = "") -> Non
         record.ending = None
     record.reason = reason
     record.message = message
+    record.due = None
 
 
 # --- images
@@ -139,9 +142,9 @@ def _has_image(life: PodLife, container: Container, record: ContainerRecord) -> 
         return True
     record.is_pulling = True
     record.pulled_first = life.now
-    record.due = life.after(seconds)
     if record.reason in (ERR_IMAGE_PULL, IMAGE_PULL_BACKOFF):
         _set_waiting(record, "")
+    record.due = life.after(seconds)
     life.touch()
     return False
 
@@ -281,6 +284,7 @@ def _begin_run(life: PodLife, container: Container, record: ContainerRecord) -> 
     record.due = None
     record.image = container["image"]
     record.is_pulled = False
+    record.is_replaced = False
     record.runs += 1
     life.touch()
     life.emit(

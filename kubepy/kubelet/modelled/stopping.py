@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from kubepy.api.objects.pods import is_restartable_init_container
 from kubepy.kubelet.modelled.life import NORMAL, WARNING, PodLife
-from kubepy.kubelet.modelled.probing import network_problem, port_number
+from kubepy.kubelet.modelled.probing import exec_problem, network_problem, port_number
 from kubepy.kubelet.modelled.records import ContainerRecord, LifecycleHook, RunEnd, Stopping
+from kubepy.shell.machine import StartError
 from kubepy.shell.surroundings import NetworkError, NetworkRequest
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 TERM, KILL = 15, 9
 SIGNALLED = 128  # the exit code of a process that a signal has ended: this and the signal's number
-SHORTEST_GRACE = 2  # seconds that a container gets at least after a hook that took its time
+SHORTEST_GRACE = 2  # seconds that a container gets at least after TERM
 DEFAULT_GRACE = 30
 LONGEST_MESSAGE = 4096  # bytes of a termination message
 COMPLETED, ERROR, OOM_KILLED = "Completed", "Error", "OOMKilled"
@@ -27,9 +28,8 @@ COMPLETED, ERROR, OOM_KILLED = "Completed", "Error", "OOMKilled"
 
 def grace_period(life: PodLife) -> int:
     """Return the seconds that containers of the pod get to end."""
-    metadata = life.pod["metadata"]
-    if metadata.get("deletionGracePeriodSeconds") is not None:
-        return metadata["deletionGracePeriodSeconds"]
+    if life.record.grace:
+        return life.record.grace
     seconds = life.pod["spec"].get("terminationGracePeriodSeconds")
     if seconds is None:
         return DEFAULT_GRACE
@@ -44,10 +44,9 @@ def stop_container(
     :param grace: the seconds until KILL; None: the pod's grace period.
     """
     record = life.record_of(container)
-    seconds = grace_period(life) if grace is None else grace
     if record.stopping is not None:
-        record.stopping.deadline = min(record.stopping.deadline, life.after(seconds))
         return
+    seconds = grace_period(life) if grace is None else grace
     name = container["name"]
     life.emit(
         NORMAL,
@@ -55,7 +54,11 @@ def stop_container(
         message,
         name,
     )
-    record.stopping = Stopping(asked=life.now, deadline=life.after(seconds))
+    record.stopping = Stopping(
+        asked=life.now,
+        deadline=life.after(seconds),
+        grace=seconds,
+    )
     handler = (container.get("lifecycle") or {}).get("preStop")
     if handler and seconds > 0:
         hook = begin_hook(life, container, handler)
@@ -69,6 +72,46 @@ def stop_container(
                 name,
             )
     life.touch()
+
+
+def stop_for_good(life: PodLife, container: Container) -> bool:
+    """Stop a container because its pod ends. Return whether there is something new to do.
+
+    A container that is being stopped already gets less time where the grace period has become
+    shorter (``calculateEffectiveGracePeriod``), and the pod's where a probe had stopped it.
+    """
+    record = life.record_of(container)
+    seconds = max(grace_period(life), 1)
+    stopping = record.stopping
+    message = f"Stopping container {container['name']}"
+    if stopping is None:
+        stop_container(
+            life,
+            container,
+            message,
+            seconds,
+        )
+    elif not stopping.ends_pod or seconds < stopping.grace:
+        life.emit(
+            NORMAL,
+            "Killing",
+            message,
+            container["name"],
+        )
+        stopping.grace = seconds
+        stopping.deadline = life.after(_time_to_end(stopping, seconds))
+    else:
+        return False
+    if record.stopping is not None:
+        record.stopping.ends_pod = True
+    return True
+
+
+def _time_to_end(stopping: Stopping, seconds: int) -> int:
+    """Return the seconds until KILL: after TERM a container has two at least."""
+    if stopping.is_signalled:
+        return max(seconds, SHORTEST_GRACE)
+    return seconds
 
 
 def go_on_stopping(life: PodLife, container: Container, record: ContainerRecord) -> bool:
@@ -89,13 +132,12 @@ def go_on_stopping(life: PodLife, container: Container, record: ContainerRecord)
                 container["name"],
             )
         stopping.hook = None
-        earliest = life.after(SHORTEST_GRACE)
-        stopping.deadline = max(stopping.deadline, earliest)
         return True
     if not stopping.is_signalled:
         if _waits_for_turn(life, container) and life.now < stopping.deadline:
             return False
         stopping.is_signalled = True
+        stopping.deadline = max(stopping.deadline, life.after(SHORTEST_GRACE))
         _signal(
             life,
             container,
@@ -126,9 +168,7 @@ def go_on_stopping(life: PodLife, container: Container, record: ContainerRecord)
 def _waits_for_turn(life: PodLife, container: Container) -> bool:
     """Tell whether a sidecar waits until the containers have ended, and the sidecars after it
     (``terminationOrdering``)."""
-    if not life.record.end and not life.pod["metadata"].get("deletionTimestamp"):
-        return False
-    if not is_restartable_init_container(container):
+    if not life.is_ending or not is_restartable_init_container(container):
         return False
     names = [each["name"] for each in life.sidecars]
     if container["name"] not in names:
@@ -203,6 +243,7 @@ def end_run(
         run=record.runs,
     )
     record.started = None
+    record.is_ended = False
     record.has_started = False
     record.is_ready = False
     record.stopping = None
@@ -259,7 +300,10 @@ def begin_hook(
     if handler.get("exec"):
         machine = life.machine_for_commands(container["name"])
         command = handler["exec"].get("command") or []
-        hook = LifecycleHook(pid=machine.start(command, unknown_ends=0.0))
+        try:
+            hook = LifecycleHook(pid=machine.start(command, unknown_ends=0.0))
+        except StartError as error:
+            return exec_problem(life, container["name"], error)
         machine.run(life.now)
         problem = hook_problem(life, container, hook)
         return hook if problem is None else problem

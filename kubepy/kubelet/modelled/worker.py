@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.api.clock import later, parse_time
-from kubepy.api.meta import is_being_deleted
 from kubepy.api.objects.pods import is_restartable_init_container
 from kubepy.api.values.goformat import format_duration
 from kubepy.kubelet.modelled.life import NORMAL, WARNING, Host, PodLife
@@ -41,6 +40,7 @@ from kubepy.kubelet.modelled.stopping import (
     liveness_grace,
     next_of_stopping,
     stop_container,
+    stop_for_good,
 )
 from kubepy.kubelet.restarts import LONGEST_BACKOFF
 from kubepy.kubelet.statuses import DEADLINE_MESSAGE, DEADLINE_REASON
@@ -75,12 +75,14 @@ class PodWorker:
 
     def advance(self, until: datetime) -> None:
         """Live on up to a moment, and have the record hold what is then."""
-        self._advance(until)
         life = self.life
-        if until > life.now:
-            life.now = until
-            self._run_machines(until)
-            self._settle()
+        life.is_behind = until > life.now
+        self._advance(until)
+        life.is_behind = False
+        life.note_deletion()
+        life.now = max(until, life.now)
+        self._run_machines(life.now)
+        self._settle()
         for container, _ in life.running():
             collect_output(life, container)
         life.record.at = life.now
@@ -94,15 +96,21 @@ class PodWorker:
         for container, record in [*life.running()]:
             if container["name"] in names and record.stopping is None:
                 message = f"Container {container['name']} resize requires restart"
-                stop_container(life, container, message)
+                self._replace(container, message)
                 was_running = True
         return was_running
+
+    def _replace(self, container: Container, message: str) -> None:
+        """Stop a container that starts again whatever its restart policy says."""
+        stop_container(self.life, container, message)
+        self.life.record_of(container).is_replaced = True
 
     def _advance(self, until: datetime, moments: int | None = None) -> bool:
         """Live on through the moments up to one; end early after so many of them, or as soon as
         something can be seen where their number is limited. Return whether the end was reached."""
         life = self.life
-        self._settle()
+        if not life.is_behind:
+            self._settle()
         while True:
             moment = self._next_moment()
             if moment is None or moment > until:
@@ -220,6 +228,8 @@ class PodWorker:
                 return True
             if run_probes(life, container, record):
                 return True
+            if self._stop_changed(container, record):
+                return True
             if self._stop_unhealthy(container, record):
                 return True
             if record.gets_ready is not None and life.now >= record.gets_ready:
@@ -232,7 +242,7 @@ class PodWorker:
             return True
         if self._end_pod():
             return True
-        if life.record.end or is_being_deleted(life.pod):
+        if life.is_ending:
             return self._stop_all()
         return self._start_next()
 
@@ -254,6 +264,17 @@ class PodWorker:
             code,
             end.time,
         )
+        return True
+
+    def _stop_changed(self, container: Container, record: ContainerRecord) -> bool:
+        """Stop a container that is to run another image."""
+        life = self.life
+        if record.stopping is not None or life.is_ending or life.is_behind:
+            return False
+        if not life.has_other_image(container):
+            return False
+        name = container["name"]
+        self._replace(container, f"Container {name} definition changed, will be restarted")
         return True
 
     def _stop_unhealthy(self, container: Container, record: ContainerRecord) -> bool:
@@ -301,8 +322,7 @@ class PodWorker:
             record.end_message = DEADLINE_MESSAGE
             life.touch()
             return True
-        is_ending = bool(record.end) or is_being_deleted(life.pod)
-        if is_ending:
+        if life.is_ending:
             if any(True for _ in life.running()):
                 return False
             record.is_over = True
@@ -312,8 +332,7 @@ class PodWorker:
             return False
         still_running = [container for container, _ in life.running()]
         for container in still_running:
-            if life.record_of(container).stopping is None:
-                stop_container(life, container, f"Stopping container {container['name']}")
+            if stop_for_good(life, container):
                 return True
         if still_running:
             return False
@@ -333,8 +352,11 @@ class PodWorker:
             if not restarts_after(container, spec, ending.exit_code):
                 return True
         for container in life.containers:
-            ending = life.record_of(container).ending
-            if ending is None or restarts_after(container, spec, ending.exit_code):
+            record = life.record_of(container)
+            ending = record.ending
+            if ending is None or record.is_replaced:
+                return False
+            if restarts_after(container, spec, ending.exit_code):
                 return False
         return True
 
@@ -342,9 +364,8 @@ class PodWorker:
         """Begin to stop every container that runs."""
         life = self.life
         acted = False
-        for container, record in [*life.running()]:
-            if record.stopping is None:
-                stop_container(life, container, f"Stopping container {container['name']}")
+        for container, _ in [*life.running()]:
+            if stop_for_good(life, container):
                 acted = True
         return acted
 
@@ -368,6 +389,8 @@ class PodWorker:
         life = self.life
         if any(record.runs for record in life.record.containers.values()):
             return False
+        if life.is_behind:
+            return life.record.mounts_fail
         problems = life.host.mount_problems(life.record, life.now)
         if bool(problems) != life.record.mounts_fail:
             life.record.mounts_fail = bool(problems)
@@ -379,7 +402,7 @@ class PodWorker:
     def _startable(self) -> Iterator[Container]:
         """Yield the containers that are to run and do not, in the order in which they start."""
         life = self.life
-        for container in life.ephemeral_containers:
+        for container in () if life.is_behind else life.ephemeral_containers:
             record = life.record_of(container)
             if not record.is_running and record.ending is None:
                 yield container
@@ -411,6 +434,9 @@ class PodWorker:
         life = self.life
         record = life.record_of(container)
         ending = record.ending
+        if record.is_replaced:
+            start_container(life, container)
+            return
         if ending is not None:
             if not restarts_after(container, life.pod["spec"], ending.exit_code):
                 return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .clusters import PodsCluster, shell
+from .clusters import Object, PodsCluster, shell
 
 
 @pytest.fixture
@@ -153,6 +153,147 @@ def test_program_that_ignores_term_is_killed_after_its_grace_period(pods: PodsCl
     assert pods.shown("p") == "1/1 Terminating 0"
     pods.advance(2)
     assert "not found" in pods.run("get", "pod", "p")
+
+
+IGNORING = "trap '' TERM; while :; do sleep 1; done"
+
+
+def test_grace_period_counts_from_the_deletion(pods: PodsCluster) -> None:
+    pods.create("p", shell(IGNORING), terminationGracePeriodSeconds=7)
+    pods.advance(20)
+    pods.run("delete", "pod", "p", "--wait=false")
+    pods.advance(6)
+    assert pods.shown("p") == "1/1 Terminating 0"
+    pods.advance(2)
+    assert "not found" in pods.run("get", "pod", "p")
+
+
+def test_second_deletion_with_less_grace_ends_the_pod_earlier(pods: PodsCluster) -> None:
+    pods.create("p", shell(IGNORING), terminationGracePeriodSeconds=300)
+    pods.run("delete", "pod", "p", "--wait=false")
+    pods.advance(3)
+    pods.run("delete", "pod", "p", "--grace-period=10", "--wait=false")
+    pods.advance(9)
+    assert pods.shown("p") == "1/1 Terminating 0"
+    assert ("Killing", "Stopping container c", 2) in pods.events("p")
+    pods.advance(1)
+    assert "not found" in pods.run("get", "pod", "p")
+
+
+def test_deletion_now_leaves_two_seconds_after_term(pods: PodsCluster) -> None:
+    pods.create("p", shell(IGNORING), terminationGracePeriodSeconds=300)
+    pods.run("delete", "pod", "p", "--wait=false")
+    pods.advance(3)
+    pods.run("delete", "pod", "p", "--now", "--wait=false")
+    pods.advance(1)
+    assert pods.shown("p") == "1/1 Terminating 0"
+    pods.advance(1)
+    assert "not found" in pods.run("get", "pod", "p")
+
+
+def test_longer_grace_of_a_second_deletion_is_ignored(pods: PodsCluster) -> None:
+    pods.create("p", shell(IGNORING), terminationGracePeriodSeconds=300)
+    pods.run("delete", "pod", "p", "--grace-period=5", "--wait=false")
+    pods.advance(1)
+    pods.run("delete", "pod", "p", "--grace-period=60", "--wait=false")
+    pods.advance(4)
+    assert "not found" in pods.run("get", "pod", "p")
+
+
+@pytest.mark.parametrize("policy", ["Always", "Never"])
+@pytest.mark.parametrize(
+    "container",
+    [{"name": "c", "image": "nginx:1.25"}, {**shell("sleep 1000"), "image": "nginx:1.25"}],
+    ids=["plain", "command"],
+)
+def test_other_image_restarts_the_container(
+    pods: PodsCluster, container: Object, policy: str
+) -> None:
+    pods.create("p", container, restartPolicy=policy)
+    pods.advance(5)
+    pods.run("set", "image", "pod/p", "c=nginx:1.27")
+    pods.advance(0)
+    assert pods.shown("p").startswith("1/1 Running 1")
+    status = pods.status("p")
+    assert status["image"] == "docker.io/library/nginx:1.27"
+    assert status["state"]["running"]["startedAt"] == "2026-01-01T00:00:05Z"
+    events = pods.events("p")
+    assert ("Killing", "Container c definition changed, will be restarted", 1) in events
+    assert ("Pulling", 'Pulling image "nginx:1.27"', 1) in events
+    assert pods.pod("p")["status"]["observedGeneration"] == 2
+
+
+def test_other_image_that_cannot_be_pulled_leaves_the_container_waiting() -> None:
+    pods = PodsCluster([{"match": {"image": "*:broken"}, "pull": "fails"}])
+    pods.create("p", {"name": "c", "image": "nginx:1.25"}, restartPolicy="Never")
+    pods.run("set", "image", "pod/p", "c=nginx:broken")
+    pods.advance(60)
+    assert pods.shown("p").startswith("0/1 ImagePullBackOff 0")
+    pods.run("set", "image", "pod/p", "c=nginx:1.25")
+    pods.advance(600)
+    assert pods.shown("p").startswith("1/1 Running 1")
+
+
+def test_script_in_a_volume_is_run(pods: PodsCluster) -> None:
+    script = {"run.sh": "#!/bin/sh\necho from a volume\n"}
+    pods.cluster.client.create(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "cm"}, "data": script},
+        namespace="default",
+    )
+    volume = {"name": "v", "configMap": {"name": "cm", "defaultMode": 0o755}}
+    mounts = [{"name": "v", "mountPath": "/scripts"}]
+    container = {"name": "c", "image": "busybox", "volumeMounts": mounts}
+    for name in ("run.sh", "none.sh"):
+        pods.create(
+            name.partition(".")[0],
+            {**container, "command": [f"/scripts/{name}"]},
+            volumes=[volume],
+            restartPolicy="Never",
+        )
+    assert pods.logs("run") == "from a volume\n"
+    ended = pods.state("none")["terminated"]
+    assert (ended["reason"], ended["exitCode"]) == ("StartError", 128)
+    assert 'exec: "/scripts/none.sh": stat /scripts/none.sh: no such file' in ended["message"]
+
+
+@pytest.mark.parametrize("volume", [{"emptyDir": {}}, {"hostPath": {"path": "/opt/tools"}}])
+def test_program_that_is_not_in_a_volume_cannot_be_started_where_its_files_are_known(
+    pods: PodsCluster, volume: Object
+) -> None:
+    mounts = [{"name": "v", "mountPath": "/tools"}]
+    container = {"name": "c", "image": "busybox", "command": ["/tools/x"], "volumeMounts": mounts}
+    pods.create("p", container, volumes=[{"name": "v", **volume}], restartPolicy="Never")
+    if "emptyDir" in volume:
+        assert pods.shown("p") == "0/1 StartError 0"
+    else:
+        assert pods.shown("p") == "1/1 Running 0"
+        assert "/tools/x" in pods.run("describe", "pod", "p").partition("Not Known:")[2]
+
+
+def test_signal_to_a_program_of_which_nothing_is_known_ends_its_container(
+    pods: PodsCluster,
+) -> None:
+    pods.create("p", {"name": "c", "image": "example/web"})
+    assert "web" in pods.run("exec", "p", "--", "ps")
+    pods.run("exec", "p", "--", "kill", "-9", "1")
+    pods.advance(0)
+    assert pods.shown("p") == "1/1 Running 0"  # a kernel keeps KILL from the first process
+    pods.run("exec", "p", "--", "kill", "1")
+    pods.advance(0)
+    assert pods.shown("p").startswith("1/1 Running 1")
+    assert pods.status("p")["lastState"]["terminated"]["exitCode"] == 143
+    pods.run("exec", "p", "--", "kill", "1")
+    pods.advance(0)
+    assert pods.shown("p").startswith("0/1 CrashLoopBackOff 1")
+    pods.advance(10)
+    assert pods.shown("p").startswith("1/1 Running 2")
+
+
+def test_events_of_two_containers_are_counted_apart(pods: PodsCluster) -> None:
+    containers = [{"name": name, "image": "nginx"} for name in ("one", "two")]
+    pods.create("p", *containers)
+    events = pods.events("p")
+    assert events.count(("Created", "Container created", 1)) == 2
 
 
 def test_hook_before_the_stop_takes_its_time(pods: PodsCluster) -> None:

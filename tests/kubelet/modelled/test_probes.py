@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from .clusters import PodsCluster, shell
+from .clusters import Object, PodsCluster, shell
 
 HEALTHY = "touch /tmp/healthy; sleep 30; rm /tmp/healthy; sleep 1000"
 
@@ -131,6 +131,30 @@ def test_well_known_server_has_no_other_paths(pods: PodsCluster) -> None:
     assert pods.shown("q") == "1/1 Running 0"
 
 
+@pytest.mark.parametrize(
+    ("check", "problem"),
+    [
+        ({"tcpSocket": {"port": "web"}}, 'strconv.Atoi: parsing "web": invalid syntax'),
+        ({"httpGet": {"port": "web"}}, 'strconv.Atoi: parsing "web": invalid syntax'),
+        ({"exec": {"command": ["/tmp/check"]}}, "stat /tmp/check: no such file or directory"),
+    ],
+)
+def test_probe_that_cannot_be_made_has_no_result(
+    pods: PodsCluster, check: Object, problem: str
+) -> None:
+    probe = {**check, "periodSeconds": 5, "failureThreshold": 2}
+    pods.create("p", shell("sleep 1000", livenessProbe=probe))
+    pods.create("r", shell("sleep 1000", readinessProbe=probe))
+    pods.advance(60)
+    assert pods.shown("p") == "1/1 Running 0"
+    assert pods.shown("r") == "0/1 Running 0"
+    reason, message, count = pods.events("p")[-1]
+    assert reason == "Unhealthy"
+    assert message.startswith("Liveness probe errored and resulted in unknown state: ")
+    assert problem in message
+    assert count > 10
+
+
 def test_connection_to_a_port_where_nothing_listens_is_refused(pods: PodsCluster) -> None:
     probe = {"tcpSocket": {"port": 9999}, "periodSeconds": 1}
     pods.create("p", {"name": "c", "image": "nginx", "readinessProbe": probe})
@@ -146,3 +170,15 @@ def test_probes_that_go_on_succeeding_are_not_made_again(pods: PodsCluster) -> N
     pods.advance(86_400)
     assert pods.pod("p")["metadata"]["resourceVersion"] == before
     assert pods.shown("p") == "1/1 Running 0"
+
+
+def test_timeline_draws_a_container_that_runs_again_at_once_as_available(
+    pods: PodsCluster,
+) -> None:
+    probe = command("cat", "/tmp/x", periodSeconds=5, failureThreshold=2)
+    pods.create("p", shell("sleep 1000", livenessProbe=probe))
+    pods.advance(22)
+    picture = pods.run("timeline", "pod/p")
+    assert "10s pods/p restarted: Error" in picture
+    row = next(line for line in picture.splitlines() if line.startswith("  p "))
+    assert ":" not in row.partition("!")[0]

@@ -390,7 +390,7 @@ class Correlator:
         """Add an event that is stored already."""
         similar = (*_subject(event), event["reason"])
         is_combined = event["message"].startswith(COMBINED)
-        key = similar if is_combined else (*similar, event["message"])
+        key = similar if is_combined else _event_key(similar, event)
         count = event.get("count", 1)
         last = parse_time(event["lastTimestamp"])
         times, observed = self._counts.pop(key, (count, last))
@@ -474,7 +474,7 @@ class Correlator:
         messages[message] = None
         self._similar[key] = _Similar(messages, now)
         if len(messages) < MAX_SIMILAR:
-            return event, (*key, message)
+            return event, _event_key(key, event)
         messages.pop(next(iter(messages)))  # upstream drops any one
         return {**event, "message": COMBINED + message}, key
 
@@ -506,3 +506,12 @@ def _subject(event: Object) -> EventKey:
         reference.get("apiVersion", ""),
         event["type"],
     )
+
+
+def _event_key(similar: EventKey, event: Object) -> EventKey:
+    """Return what tells an event apart from others about its object: its message and the part of
+    the object, if it names one (``getEventKey``)."""
+    field_path = event["involvedObject"].get("fieldPath")
+    if field_path:
+        return (*similar, event["message"], field_path)
+    return (*similar, event["message"])

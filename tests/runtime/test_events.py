@@ -73,6 +73,28 @@ def test_event_about_cluster_scoped_object_is_in_default(cluster: LocalCluster) 
     assert events(cluster)[0]["metadata"]["namespace"] == "default"
 
 
+def test_events_about_two_parts_of_an_object_are_counted_apart(
+    cluster: LocalCluster, about: dict[str, Any]
+) -> None:
+    recorder = Recorder(cluster.client, "tester")
+    for part in ("first", "second", "first"):
+        recorder.event(about, "Normal", "Made", "it is made", field_path=part)
+    counts = {event["involvedObject"]["fieldPath"]: event["count"] for event in events(cluster)}
+    assert counts == {"first": 2, "second": 1}
+
+
+def test_events_about_parts_are_counted_on_by_the_next_process(
+    cluster: LocalCluster, about: dict[str, Any]
+) -> None:
+    Recorder(cluster.client, "tester").event(about, "Normal", "Made", "one", field_path="first")
+    cluster.client.event_memories.clear()
+    recorder = Recorder(cluster.client, "tester")
+    recorder.event(about, "Normal", "Made", "one", field_path="first")
+    recorder.event(about, "Normal", "Made", "one", field_path="second")
+    counts = {event["involvedObject"]["fieldPath"]: event["count"] for event in events(cluster)}
+    assert counts == {"first": 2, "second": 1}
+
+
 def test_event_that_comes_again_is_counted(cluster: LocalCluster, about: dict[str, Any]) -> None:
     recorder = Recorder(cluster.client, "tester")
     recorder.event(about, "Normal", "Made", "one")

@@ -22,6 +22,8 @@ IS_DIRECTORY = "Is a directory"
 NOT_EMPTY = "Directory not empty"
 READ_ONLY = "Read-only file system"
 NO_SPACE = "No space left on device"
+BLOCK = 4096  # bytes of a disk that belong together
+MOST_KEPT = 1024 * 1024  # bytes of a tree whose content is not zero bytes alone
 TOO_MANY_LINKS = "Too many levels of symbolic links"
 INVALID = "Invalid argument"
 CROSS_DEVICE = "Invalid cross-device link"
@@ -111,12 +113,21 @@ class Node:
             node.data = value["s"].encode("utf-8")
         elif "b" in value:
             node.data = base64.b64decode(value["b"])
+        elif "z" in value:
+            node.data = bytes(value["z"])
         children = value.get("c") or {}
         node.children = {name: cls.from_json(child) for name, child in children.items()}
         return node
 
 
-def _content_to_json(data: bytes) -> dict[str, str]:
+def is_hollow(data: bytes) -> bool:
+    """Tell whether a content is nothing but many zero bytes, of which the number is kept alone."""
+    return len(data) >= BLOCK and data.count(0) == len(data)
+
+
+def _content_to_json(data: bytes) -> dict[str, str | int]:
+    if is_hollow(data):
+        return {"z": len(data)}
     try:
         return {"s": data.decode("utf-8")}
     except UnicodeDecodeError:
@@ -128,12 +139,14 @@ class Tree:
 
     :ivar version: a number that grows with every change.
     :ivar limit: the most bytes that its files may have; None: there is no limit.
+    :ivar refused: the bytes that its files would have, where a write went beyond what is kept.
     """
 
     def __init__(self, root: Node | None = None, *, limit: int | None = None) -> None:
         self.root = root or Node(FOLDER, DIRECTORY_MODE)
         self.version = 0
         self.limit = limit
+        self.refused = 0
 
     @classmethod
     def of(
@@ -173,11 +186,25 @@ class Tree:
         """The bytes of all files."""
         return sum(len(node.data) for node in _walk(self.root))
 
+    @property
+    def usage(self) -> int:
+        """The bytes that it takes on a disk: blocks of files and directories; or would take, had
+        everything been kept."""
+        blocks = sum(_blocks(node) for node in _walk(self.root))
+        return max(blocks * BLOCK, self.refused)
+
+    @property
+    def kept_size(self) -> int:
+        """The bytes of all files that are not hollow."""
+        return sum(len(node.data) for node in _walk(self.root) if not is_hollow(node.data))
+
     def to_json(self) -> Any:
         """Return the tree as JSON."""
         value = {"root": self.root.to_json(), "version": self.version}
         if self.limit is not None:
             value["limit"] = self.limit
+        if self.refused:
+            value["refused"] = self.refused
         return value
 
     @classmethod
@@ -185,6 +212,7 @@ class Tree:
         """Read what :meth:`to_json` has returned."""
         tree = cls(Node.from_json(value["root"]), limit=value.get("limit"))
         tree.version = value["version"]
+        tree.refused = value.get("refused", 0)
         return tree
 
 
@@ -215,9 +243,27 @@ class _Place(NamedTuple):
     is_mount: bool
 
 
-def _check_room(tree: Tree, growth: int) -> None:
-    """Raise FileError where a tree has no room for so many more bytes."""
-    if growth > 0 and tree.limit is not None and tree.size + growth > tree.limit:
+def _blocks(node: Node) -> int:
+    if node.kind == FOLDER:
+        return 1
+    return -(-len(node.data) // BLOCK)
+
+
+def _check_room(tree: Tree, node: Node, content: bytes) -> None:
+    """Raise FileError where a tree has no room for another content of a file."""
+    growth = len(content) - len(node.data)
+    if growth <= 0:
+        return
+    if tree.limit is not None and tree.size + growth > tree.limit:
+        raise FileError(NO_SPACE)
+    if is_hollow(content):
+        return
+    others = tree.kept_size
+    if not is_hollow(node.data):
+        others -= len(node.data)
+    if others + len(content) > MOST_KEPT:
+        tree.refused = max(tree.refused, tree.size + growth)
+        tree.version += 1
         raise FileError(NO_SPACE)
 
 
@@ -478,7 +524,7 @@ class FileSystem:
             self._add(place, node, now)
         self._require_writable(place)
         content = node.data + data if append else data
-        _check_room(place.tree, len(content) - len(node.data))
+        _check_room(place.tree, node, content)
         node.data = content
         node.modified = now
         if mode is not None:

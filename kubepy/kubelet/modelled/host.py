@@ -230,6 +230,7 @@ class PodHost:
         files = self._container_files(container, variables).new(
             behaviour.files, now, self._dns_address()
         )
+        record.containers[container["name"]].image_size = files.root.usage
         setting = ContainerSetting(
             cwd=container.get("workingDir") or "/",
             hostname=hostname_in_container(self._pod),
@@ -400,6 +401,11 @@ class PodHost:
         with suppress(MountError):
             self._agent.lasting.save(self._pod, volume, tree)
 
+    def volume_usage(self, record: PodRecord, name: str, now: datetime) -> int:
+        """Return the bytes that a volume takes on its disk."""
+        self._load_trees(record, now)
+        return self._trees[name].usage
+
     # --- logs
 
     def log(
@@ -413,6 +419,14 @@ class PodHost:
                 run,
                 output,
             )
+
+    def log_size(self, container: Container, run: int) -> int:
+        """Return the bytes of the logs of a container that are kept."""
+        size = 0
+        for kept in range(max(1, run - KEPT_LOGS + 1), run + 1):
+            for entry in self._agent.logs.read(uid_of(self._pod), container["name"], kept):
+                size += len(entry.text.encode())
+        return size
 
     def begin_log(self, container: Container, run: int) -> None:
         """Forget the log of the run before the last."""

@@ -105,6 +105,12 @@ class Host(Protocol):
     def last_lines(self, container: Container, run: int) -> str:
         """Return the end of a log: at most 80 lines and 2,048 bytes."""
 
+    def volume_usage(self, record: PodRecord, name: str, now: datetime) -> int:
+        """Return the bytes that a volume takes on its disk."""
+
+    def log_size(self, container: Container, run: int) -> int:
+        """Return the bytes of the logs of a container that are kept."""
+
     def http(self, record: PodRecord, request: NetworkRequest, now: datetime) -> HttpAnswer:
         """Send a request of the kubelet. Raises NetworkError."""
 

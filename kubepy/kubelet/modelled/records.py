@@ -153,6 +153,7 @@ class ContainerRecord(Plain):
         whatever its restart policy says.
     :ivar is_ended: a command inside of it has ended its main process, and its kubelet has not
         looked since.
+    :ivar image_size: the bytes of its layer that its image has brought.
     :ivar machine: the JSON of its processes and files; None where it runs a program of which
         nothing is known.
     """
@@ -197,6 +198,7 @@ class ContainerRecord(Plain):
     gets_ready: datetime | None = None
     is_replaced: bool = False
     is_ended: bool = False
+    image_size: int = 0
     probes: dict[str, ProbeRecord] = field(default_factory=dict)
     machine: dict[str, Any] | None = None
     unknowns: list[str] = field(default_factory=list)
@@ -237,10 +239,11 @@ class PodRecord(Plain):
     :ivar grace: the seconds that its containers get to end, once it is being deleted or evicted;
         they only become fewer. 0: it is neither.
     :ivar is_over: every container has ended and none starts again.
+    :ivar evicts: when the eviction manager looks at it; None: it exceeds no limit.
     :ivar refreshes: when changed ConfigMaps and Secrets reach the files.
     """
 
-    times: ClassVar[tuple[str, ...]] = ("at", "refreshes")
+    times: ClassVar[tuple[str, ...]] = ("at", "refreshes", "evicts")
 
     at: datetime
     containers: dict[str, ContainerRecord] = field(default_factory=dict)
@@ -251,6 +254,7 @@ class PodRecord(Plain):
     is_over: bool = False
     mounts_fail: bool = False
     refreshes: datetime | None = None
+    evicts: datetime | None = None
     uses_network: bool = False
 
     def dump(self) -> str:

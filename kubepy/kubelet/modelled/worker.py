@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kubepy.api.clock import later, parse_time
 from kubepy.api.objects.pods import is_restartable_init_container
 from kubepy.api.values.goformat import format_duration
+from kubepy.kubelet.modelled import eviction
 from kubepy.kubelet.modelled.life import NORMAL, WARNING, Host, PodLife
 from kubepy.kubelet.modelled.probing import (
     FIELDS,
@@ -72,6 +73,7 @@ class PodWorker:
 
     def __init__(self, pod: Pod, record: PodRecord, host: Host) -> None:
         self.life = PodLife(pod, record, host)
+        self._is_limited = eviction.is_limited(pod)
 
     def advance(self, until: datetime) -> None:
         """Live on up to a moment, and have the record hold what is then."""
@@ -179,7 +181,7 @@ class PodWorker:
         """Return the moments at which something is sure to be seen."""
         life = self.life
         record = life.record
-        moments = [self._deadline(), record.refreshes]
+        moments = [self._deadline(), record.refreshes, record.evicts]
         for container_record in record.containers.values():
             moments.append(container_record.due)
         for container, container_record in life.running():
@@ -209,6 +211,8 @@ class PodWorker:
         """Do everything that takes no time."""
         for _ in range(MOST_STEPS):
             if not self._step():
+                if self._is_limited:
+                    eviction.plan_eviction(self.life)
                 return
         raise RuntimeError(f"pod {self.life.full_name} does not come to rest")
 
@@ -239,6 +243,8 @@ class PodWorker:
                     return True
 
         if self._refresh_volumes():
+            return True
+        if eviction.evict(life):
             return True
         if self._end_pod():
             return True

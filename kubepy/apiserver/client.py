@@ -62,6 +62,7 @@ from kubepy.storage.frozen import thawed
 from kubepy.storage.model import in_full, set_version, to_json
 
 if TYPE_CHECKING:
+    from kubepy.api.objects.usage import KnownUsage
     from kubepy.api.schema.openapi import Schema
     from kubepy.apiserver.customresources.strategy import CustomStrategy
     from kubepy.apiserver.fault_settings import FaultSettings
@@ -253,6 +254,10 @@ class Client:
     def open_rules(self) -> RuleFile:
         """Open the rules of what containers do, which may change while the cluster is open."""
         return self._server.open_rules()
+
+    def known_usage(self) -> KnownUsage | None:
+        """Return what tells the usage of containers beside annotations; None where nothing does."""
+        return self._server.usage_source(self)
 
     @property
     def context(self) -> RequestContext:
@@ -667,7 +672,13 @@ class Client:
     def _metrics_of(self, resource: Resource, subjects: Objects) -> Objects:
         """Return the metrics of pods or nodes that have any."""
         pods = self.list(PODS).items if resource.kind == "NodeMetrics" else []
-        return metrics.metrics_of(resource, subjects, pods, self.clock.now())
+        return metrics.metrics_of(
+            resource,
+            subjects,
+            pods,
+            self.clock.now(),
+            self.known_usage(),
+        )
 
     def _create(self, request: Request, obj: Any) -> Object:
         obj = thawed(obj)

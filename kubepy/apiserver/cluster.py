@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from kubepy.apiserver.fault_settings import FaultSettings
     from kubepy.apiserver.request import OnWrite, Warn
+    from kubepy.apiserver.server import UsageSource
     from kubepy.apiserver.strategy import Strategy
     from kubepy.klog import Logger
     from kubepy.storage.state import State
@@ -110,6 +111,7 @@ class LocalCluster:
     so that opening costs next to nothing.
 
     :param new_store: makes a store in memory that goes on from a state, for forks.
+    :param usage_source: tells what containers use where no annotation does.
     :param rules_folder: where a file of rules is looked up that the settings name; default: in the
         folder of the work tree.
     :ivar worktree: what the store has if it keeps its objects as files; None for others.
@@ -124,6 +126,7 @@ class LocalCluster:
         new_store: Callable[[State], Store],
         worktree: WorkTree | None = None,
         rules_folder: str = "",
+        usage_source: UsageSource | None = None,
     ) -> None:
         self.store = store
         self.worktree = worktree
@@ -150,6 +153,8 @@ class LocalCluster:
         )
         if worktree is not None:
             self._server.network_refusal = worktree.network_refusal
+        if usage_source is not None:
+            self._server.usage_source = usage_source
         self.controller_client = self.client
         self.drawn_seed: int | None = None
         self.logger: Logger | None = None  # of the work of the controllers (-v)
@@ -208,6 +213,7 @@ class LocalCluster:
         fork = LocalCluster(store, self._new_store, rules_folder=self._rules_folder)
         fork._origin = state if self.worktree is not None else None
         fork._server.silent = self._server.silent
+        fork._server.usage_source = self._server.usage_source
         fork._server.network_refusal = self._server.network_refusal
         context = fork.client.context._replace(is_prediction=is_prediction)
         fork.client = fork.controller_client = fork.client.with_context(context)

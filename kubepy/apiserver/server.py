@@ -29,9 +29,12 @@ with lazy_imports():
     )
 
 if TYPE_CHECKING:
+    from kubepy.api.objects.usage import KnownUsage
     from kubepy.apiserver.answers import Silent
     from kubepy.apiserver.rule_settings import RuleFile
     from kubepy.apiserver.strategy import Strategy
+
+    UsageSource = Callable[[Any], "KnownUsage | None"]  # of a Client
 
 # The requester, as a UserInfo. There are no users here, so it is the one that a new cluster has,
 # unless he impersonates another one.
@@ -53,6 +56,10 @@ def nothing_refused() -> str:
 def nothing_open() -> RuleFile:
     """Stand in for what a cluster opens."""
     raise NotImplementedError("no cluster is open")
+
+
+def nothing_known(client: object) -> None:
+    """Know nothing of what containers use."""
 
 
 class Server:
@@ -82,6 +89,7 @@ class Server:
         self.silent: Silent = {}  # webhooks that timed out in predictions
         self.network_refusal: Callable[[], str] = nothing_refused
         self.open_rules: Callable[[], RuleFile] = nothing_open
+        self.usage_source: UsageSource = nothing_known
         self._authorizer: authorization.Authorizer | None = None
         self._new_strategy = new_strategy
         self._strategies: dict[str, Strategy] = {}

@@ -27,9 +27,11 @@ if TYPE_CHECKING:
     from kubepy.storage.model import Object
     from kubepy.storage.state import State
     from kubepy.storage.store import Store
+    from kubepy.storage.worktree import WorkTree
 
 with lazy_imports():
     from kubepy.api import storedforms
+    from kubepy.kubelet import usage
     from kubepy.runtime import checkpoint as checkpoints
     from kubepy.storage import memory
     from kubepy.storage.etcd import address as addresses
@@ -130,7 +132,7 @@ def make_cluster(
     FolderError, also for settings that ``kubepy.yaml`` could not have."""
     if place == MEMORY:
         settings = new_cluster_settings(settings)
-        cluster = LocalCluster(memory.MemoryStore(settings, volatile=VOLATILE), new_memory_store)
+        cluster = _cluster(memory.MemoryStore(settings, volatile=VOLATILE))
     else:
         _initialize(place, settings)
         cluster = _open(place, lock_timeout)
@@ -180,7 +182,7 @@ def open_shared(place: str, *, lock_timeout: float = 30.0) -> LocalCluster:
     if is_in_etcd(place):
         return _open(place, lock_timeout)
     store = shared.SharedFolderStore(place, volatile=VOLATILE, lock_timeout=lock_timeout)
-    return LocalCluster(store, new_memory_store, store)
+    return _cluster(store, store)
 
 
 def open_values(place: str) -> Store:
@@ -261,18 +263,27 @@ def _initialize(place: Path | str, settings: Mapping[str, Any]) -> None:
         store.close()
 
 
+def _cluster(store: Store, worktree: WorkTree | None = None) -> LocalCluster:
+    return LocalCluster(
+        store,
+        new_memory_store,
+        worktree,
+        usage_source=lambda client: usage.known_usage(client),
+    )
+
+
 def _open(place: Path | str, lock_timeout: float, opened: Store | None = None) -> LocalCluster:
     """Open a cluster that is there. Raises NoClusterError."""
     if not is_in_etcd(place):
         store = folder_stores.FolderStore(place, volatile=VOLATILE, lock_timeout=lock_timeout)
-        return LocalCluster(store, new_memory_store, store)
+        return _cluster(store, store)
     etcd = _etcd_store(place) if opened is None else cast("EtcdStore", opened)
     try:
         if not etcd.has_settings():
             if not etcd.has_objects():
                 raise NoClusterError(f"{etcd.address}: there is no cluster")
             etcd.assume(OF_A_CONTROL_PLANE)
-        cluster = LocalCluster(etcd, new_memory_store)
+        cluster = _cluster(etcd)
         etcd.write_whole(cluster.client.as_stored_whole)
         cluster.unread_values = etcd.unread_values
         return cluster

@@ -1,5 +1,5 @@
-"""What pods use of cpu and memory, by their annotations: there are no containers that could be
-measured.
+"""What pods use of cpu and memory, by their annotations and what else is known of them: there are
+no containers that could be measured.
 
 ``kubepy.dev/cpu`` and ``kubepy.dev/memory`` say what the containers of a pod use together, in equal
 parts; ``kubepy.dev/cpu.NAME`` what the container NAME uses, beside that. A value is a quantity
@@ -9,7 +9,7 @@ parts; ``kubepy.dev/cpu.NAME`` what the container NAME uses, beside that. A valu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -27,6 +27,7 @@ NO_SERIES = "it must be a quantity such as {}, or a series such as {}@0s,{}@60s"
 EXAMPLES = {"cpu": ("250m", "100m", "400m"), "memory": ("128Mi", "64Mi", "256Mi")}
 
 Usage = dict[str, Quantity]
+KnownUsage = Callable[[AnyObject], Mapping[str, Usage]]
 
 
 class AnnotationError(ValueError):
@@ -100,18 +101,24 @@ def measured_containers(pod: AnyObject) -> list[AnyObject]:
     return [*sidecars, *pod["spec"]["containers"]]
 
 
-def container_usage(pod: AnyObject, now: datetime) -> dict[str, Usage]:
-    """Return what the running containers of a pod use, by their names, as far as its annotations
-    say it.
+def container_usage(
+    pod: AnyObject, now: datetime, known: KnownUsage | None = None
+) -> dict[str, Usage]:
+    """Return what the running containers of a pod use, by their names.
 
     A container without an amount is left out, as is everything of a pod whose annotations cannot be
     read.
+
+    :param known: returns what else is known of the containers of a pod: it counts where no
+        annotation says an amount.
     """
     status = status_of(pod)
     annotations = annotations_of(pod)
     running = running_containers(status)
     started = status.get("startTime")
-    if not started or not running or not any(name.startswith(PREFIX) for name in annotations):
+    if not started or not running:
+        return {}
+    if known is None and not any(name.startswith(PREFIX) for name in annotations):
         return {}
     seconds = (now - parse_time(started)).total_seconds()
     containers = [
@@ -125,7 +132,20 @@ def container_usage(pod: AnyObject, now: datetime) -> dict[str, Usage]:
     except AnnotationError:
         return {}
 
+    if known is not None:
+        said = _said_resources(annotations)
+        for name, usage in known(pod).items():
+            if name not in used:
+                continue
+            for resource, quantity in usage.items():
+                if resource not in said and f"{resource}.{name}" not in said:
+                    used[name].setdefault(resource, quantity)
     return {name: usage for name, usage in used.items() if usage}
+
+
+def _said_resources(annotations: Mapping[str, str]) -> set[str]:
+    """Return of what annotations speak: ``cpu`` for all containers, ``cpu.NAME`` for one."""
+    return {name.removeprefix(PREFIX) for name in annotations if name.startswith(PREFIX)}
 
 
 def running_containers(status: AnyObject) -> set[str]:

@@ -1,6 +1,6 @@
 """Objects that are made at each request: those of ``metrics.k8s.io``, and ComponentStatuses.
 
-Metrics say what pods and nodes use of cpu and memory, by the annotations of pods.
+Metrics say what pods and nodes use of cpu and memory.
 
 As metrics-server serves it; see :mod:`kubepy.api.objects.usage`. A pod without figures has no
 metrics. Where no pod has any, nodes have none either; otherwise each node that is Ready uses what
@@ -18,7 +18,14 @@ from kubepy.api.clock import format_time
 from kubepy.api.meta import Object, labels_of, name_of, namespace_of
 from kubepy.api.objects.nodes import is_node_ready
 from kubepy.api.objects.pods import node_name
-from kubepy.api.objects.usage import MEASURED, WINDOW, Usage, container_usage, total
+from kubepy.api.objects.usage import (
+    MEASURED,
+    WINDOW,
+    KnownUsage,
+    Usage,
+    container_usage,
+    total,
+)
 from kubepy.api.scheme import Resource
 from kubepy.api.values.goformat import format_duration
 from kubepy.api.values.quantity import Quantity
@@ -50,11 +57,16 @@ def component_status(name: str) -> Object:
 
 
 def metrics_of(
-    resource: Resource, subjects: Sequence[Object], pods: Sequence[Object], now: datetime
+    resource: Resource,
+    subjects: Sequence[Object],
+    pods: Sequence[Object],
+    now: datetime,
+    known: KnownUsage | None,
 ) -> list[Object]:
     """Return the metrics of the subjects, pods or nodes, that have any.
 
     :param pods: all pods of the cluster, where the subjects are nodes.
+    :param known: tells what containers use where no annotation does.
     """
     if resource.kind == "PodMetrics":
         return [
@@ -69,12 +81,12 @@ def metrics_of(
                 },
             )
             for pod in subjects
-            if (used := container_usage(pod, now))
+            if (used := container_usage(pod, now, known))
         ]
 
     usages: dict[str, list[Usage]] = {}
     for pod in pods:
-        usages.setdefault(node_name(pod), []).extend(container_usage(pod, now).values())
+        usages.setdefault(node_name(pod), []).extend(container_usage(pod, now, known).values())
     if not any(usages.values()):
         return []
     idle: Usage = {name: Quantity(0) for name in MEASURED}

@@ -285,7 +285,12 @@ class HorizontalController:
         ]
         run.is_steady = not any(is_usage_changing(pod, run.now) for pod in pods)
         about = MetricTarget(
-            run.namespace, target.replicas, pods, run.now, tolerances_for(run.spec)
+            run.namespace,
+            target.replicas,
+            pods,
+            run.now,
+            tolerances_for(run.spec),
+            self._client.known_usage(),
         )
         statuses: list[Object] = []
         proposals: list[MetricProposal] = []

@@ -1,10 +1,10 @@
 """The metrics of an autoscaler: where they come from, what they call for, and what the status says
 about them.
 
-Pods have cpu and memory by their annotations (:mod:`kubepy.api.objects.usage`), as if
-metrics-server had measured them. Metrics of pods, objects and external ones need an adapter, which
-no cluster has by itself: asking for them fails as it does without one. Upstream:
-``computeStatusFor…Metric`` of ``horizontal.go``, ``metrics/client.go``.
+Pods have cpu and memory (:mod:`kubepy.api.objects.usage`) as if metrics-server had measured them.
+Metrics of pods, objects and external ones need an adapter, which no cluster has by itself: asking
+for them fails as it does without one. Upstream: ``computeStatusFor…Metric`` of ``horizontal.go``,
+``metrics/client.go``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.api.meta import AnyObject, Object, name_of
-from kubepy.api.objects.usage import WINDOW, Usage, container_usage
+from kubepy.api.objects.usage import WINDOW, KnownUsage, Usage, container_usage
 from kubepy.api.selectors import go_label_selector
 from kubepy.api.values.quantity import BINARY_SI, DECIMAL_SI, Quantity
 from kubepy.controllers.podautoscaler.replica_calculator import (
@@ -45,6 +45,7 @@ class MetricTarget(NamedTuple):
     """What the metrics of an autoscaler are about: the pods of its scale target.
 
     :param replicas: the number that the target asks for.
+    :param known_usage: tells what containers use where no annotation does.
     """
 
     namespace: str
@@ -52,6 +53,7 @@ class MetricTarget(NamedTuple):
     pods: Sequence[Pod]
     now: datetime
     tolerances: Tolerances
+    known_usage: KnownUsage | None = None
 
 
 class MetricProposal(NamedTuple):
@@ -123,7 +125,7 @@ def compute_usage(
     wanted = "usage" if average is not None else "utilization"
     try:
         try:
-            metrics = resource_metrics(target.pods, resource, container, target.now)
+            metrics = resource_metrics(target, resource, container)
         except MetricsError as error:
             raise MetricsError(f"unable to get metrics for resource {resource}: {error}") from None
         sample = Sample(
@@ -146,12 +148,15 @@ def compute_usage(
     )
 
 
-def resource_metrics(
-    pods: Sequence[Pod], resource: str, container: str, now: datetime
-) -> dict[str, PodMetric]:
+def resource_metrics(target: MetricTarget, resource: str, container: str) -> dict[str, PodMetric]:
     """Return the usage of pods, or of one container in each (``GetResourceMetric``). Raises
     MetricsError."""
-    measured = {name_of(pod): usage for pod in pods if (usage := container_usage(pod, now))}
+    now = target.now
+    measured: dict[str, dict[str, Usage]] = {}
+    for pod in target.pods:
+        usage = container_usage(pod, now, target.known_usage)
+        if usage:
+            measured[name_of(pod)] = usage
     if not measured:
         raise MetricsError("no metrics returned from resource metrics API")
     amounts = {name: amount_of(usage, resource, container) for name, usage in measured.items()}

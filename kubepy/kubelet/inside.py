@@ -166,8 +166,9 @@ class OpenContainer:
         self._pods = agent.modelled_pods_of(client)
         node = cast("Node", client.get("nodes", pod["spec"]["nodeName"]))
         self._record = self._pods.record(pod, client.clock.now())
-        self._host = host.PodHost(self._pods.agent, pod, node)
-        self._life = life.PodLife(pod, self._record, self._host)
+        run_pod = self._pods.agent.pod_to_run(pod, node)
+        self._host = host.PodHost(self._pods.agent, run_pod, node)
+        self._life = life.PodLife(run_pod, self._record, self._host)
         self._container = self._life.spec_of(name)
         self._behaviour = self._host.behaviour(self._container)
         self._version = 0

@@ -1,5 +1,5 @@
 """What is not known of a pod in a cluster that models containers: images and programs that do
-nothing but run."""
+nothing but run, volumes whose files lie elsewhere."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from kubepy.kubelet import inside
 from kubepy.kubelet.behaviours import Behaviours, containers_of, unknown_notes
 from kubepy.kubelet.modelled.programs import program_of
 from kubepy.kubelet.modelled.records import RECORD, load_record
+from kubepy.quoting import quote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,10 +22,24 @@ if TYPE_CHECKING:
     from kubepy.apiserver.client import Client
     from kubepy.kubelet.behaviours import Behaviour
 
+# The types of volumes whose files the cluster knows: it fills them, or they begin empty.
+KNOWN_VOLUMES = frozenset(
+    {
+        "configMap",
+        "downwardAPI",
+        "emptyDir",
+        "ephemeral",
+        "hostPath",
+        "persistentVolumeClaim",
+        "projected",
+        "secret",
+    }
+)
+
 
 def notes_on_unknowns(client: Client, pod: Object) -> list[str]:
-    """Return a line for each image and each program of a pod of which nothing is known, none in a
-    cluster that does not model containers."""
+    """Return a line for each image, each program and each volume of a pod of which nothing is
+    known, none in a cluster that does not model containers."""
     if not inside.runs_containers(client):
         return []
 
@@ -47,7 +62,7 @@ def notes_on_unknowns(client: Client, pod: Object) -> list[str]:
     for name, met in unknown_programs(client, pod).items():
         known_of = programs.get(name, [])
         programs[name] = list(dict.fromkeys([*known_of, *met]))
-    return unknown_notes(typed_pod, behaviours, programs)
+    return [*unknown_notes(typed_pod, behaviours, programs), *unknown_volumes(typed_pod)]
 
 
 def unknown_commands(pod: Pod, behaviours: Mapping[str, Behaviour]) -> dict[str, list[str]]:
@@ -60,6 +75,17 @@ def unknown_commands(pod: Pod, behaviours: Mapping[str, Behaviour]) -> dict[str,
             if unknown:
                 commands[container["name"]] = [unknown]
     return commands
+
+
+def unknown_volumes(pod: Pod) -> list[str]:
+    """Return a line for each volume of whose files nothing is known."""
+    lines: list[str] = []
+    for volume in pod["spec"].get("volumes") or ():
+        sources = [source for source in volume if source != "name"]
+        if sources and sources[0] not in KNOWN_VOLUMES:
+            name = quote(volume["name"])
+            lines.append(f"volume {name}: the files of {sources[0]} are not known: it is empty")
+    return lines
 
 
 def unknown_programs(client: Client, pod: Object) -> dict[str, list[str]]:

@@ -72,6 +72,7 @@ def modelled_pods(
         context.informers.get,
         draw,
         turns,
+        defaults,
     )
     return ModelledPods(
         agent,
@@ -87,6 +88,7 @@ def node_agent(
     find: Find,
     draw: Callable[[Pod, str, float, float], float],
     turns: dict[str, int],
+    defaults: Mapping[str, str],
 ) -> NodeAgent:
     """Return the agent of all nodes of a cluster.
 
@@ -119,6 +121,7 @@ def node_agent(
         logs=LogStore(client.value, lambda name, text: client.set_values({name: text})),
         images={},
         lasting=LastingVolumes(client.value, client.set_values, find),
+        defaults=defaults,
     )
     return agent
 
@@ -133,13 +136,14 @@ def opened_machine(
     if node is None:
         return None
     record = load_record(client.value(f"{RECORD}{uid_of(pod)}")) or record_of_status(pod, now)
+    run_pod = agent.pod_to_run(pod, cast("Node", node))
     host = PodHost(
         agent,
-        pod,
+        run_pod,
         cast("Node", node),
         is_rehearsal=True,
     )
-    return PodLife(pod, record, host).machine_for_commands(container["name"])
+    return PodLife(run_pod, record, host).machine_for_commands(container["name"])
 
 
 class ClientView:
@@ -172,14 +176,15 @@ def modelled_pods_of(client: Client) -> ModelledPods:
     def draw(pod: Pod, purpose: str, low: float, high: float) -> float:
         return low
 
+    defaults = client.settings.kubelet.annotations()
     agent = node_agent(
         client,
         view,
         view.get,
         draw,
         {},
+        defaults,
     )
-    defaults = client.settings.kubelet.annotations()
     return ModelledPods(
         agent,
         client.value,

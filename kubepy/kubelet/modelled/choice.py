@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from kubepy.api.meta import annotations_of
-from kubepy.api.objects.outcomes import IGNORED, OUTCOME, POD_OUTCOME, REFERENCES
+from kubepy.api.objects.outcomes import OUTCOME, POD_OUTCOME
 from kubepy.api.objects.references import ROOT_CA_CONFIG_MAP, references_of
+from kubepy.kubelet.modelled.leniency import ignores_references
 from kubepy.kubelet.modelled.programs import is_other_image, program_of
 
 if TYPE_CHECKING:
@@ -72,8 +73,7 @@ def _differs(pod: Pod) -> bool:
 
 def _needs_objects(pod: Pod, node: Node, defaults: Mapping[str, str]) -> bool:
     """Tell whether a pod starts only when objects are there that it names."""
-    own = annotations_of(pod).get(REFERENCES) or annotations_of(node).get(REFERENCES)
-    if (own or defaults.get(REFERENCES)) == IGNORED:
+    if ignores_references(pod, node, defaults):
         return False
     spec = pod["spec"]
     volumes = cast("list[dict[str, object]]", spec.get("volumes") or [])

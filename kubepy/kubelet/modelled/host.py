@@ -25,6 +25,7 @@ from kubepy.kubelet.environment import (
     user_of,
 )
 from kubepy.kubelet.lastingvolumes import unprocessed_claims
+from kubepy.kubelet.modelled.leniency import ignores_references, with_optional_references
 from kubepy.kubelet.modelled.life import MainProcess
 from kubepy.kubelet.modelled.logs import LogStore, last_lines
 from kubepy.kubelet.modelled.programs import mount_of, program_of
@@ -61,6 +62,7 @@ class NodeAgent(NamedTuple):
     :ivar draw: draws a number of seconds from a range, for a pod and a purpose.
     :ivar find: looks up a ConfigMap or a Secret.
     :ivar view: reads objects, for the network.
+    :ivar defaults: the annotations that pods have by the settings of the cluster.
     """
 
     behaviours: Behaviours
@@ -71,6 +73,14 @@ class NodeAgent(NamedTuple):
     logs: LogStore
     images: dict[str, dict[str, bool]]
     lasting: LastingVolumes
+    defaults: Mapping[str, str]
+
+    def pod_to_run(self, pod: Pod, node: Node) -> Pod:
+        """Return a pod as its containers are run: without what it must have, where an annotation
+        says so."""
+        if ignores_references(pod, node, self.defaults):
+            return with_optional_references(pod, self.find)
+        return pod
 
 
 class PodHost:

@@ -156,7 +156,8 @@ class ModelledPods:
         :param restarts: the containers that are started again for other resources.
         """
         record = self.record(pod, now)
-        worker = PodWorker(pod, record, PodHost(self.agent, pod, node))
+        run_pod = self.agent.pod_to_run(pod, node)
+        worker = PodWorker(run_pod, record, PodHost(self.agent, run_pod, node))
         moment = max(now, record.at)
         worker.advance(moment)
         if worker.restart(restarts):

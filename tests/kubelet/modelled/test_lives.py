@@ -354,6 +354,52 @@ def test_missing_objects_hold_a_pod_up_until_they_are_there(pods: PodsCluster) -
     assert pods.logs("p") == "value\nsecret"
 
 
+def test_pod_whose_references_are_ignored_runs_without_what_is_missing(pods: PodsCluster) -> None:
+    volumes = [
+        {"name": "a", "configMap": {"name": "none"}},
+        {"name": "b", "persistentVolumeClaim": {"claimName": "none"}},
+        {"name": "c", "projected": {"sources": [{"secret": {"name": "none"}}]}},
+    ]
+    reference = {"configMapKeyRef": {"name": "none", "key": "k"}}
+    container = shell(
+        "echo start:$KEY; touch /b/x; ls /a /b; sleep 100",
+        env=[{"name": "KEY", "valueFrom": reference}],
+        envFrom=[{"secretRef": {"name": "none"}}],
+        volumeMounts=[{"name": name, "mountPath": f"/{name}"} for name in "abc"],
+    )
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "annotations": {"kubepy.dev/references": "ignored"}},
+        "spec": {"containers": [container], "volumes": volumes, "nodeName": "node-1"},
+    }
+    pods.cluster.client.create(pod, namespace="default")
+    pods.advance(0)
+    assert pods.shown("p") == "1/1 Running 0"
+    assert pods.logs("p") == "start:\n/a:\n\n/b:\nx\n"
+    assert pods.run("exec", "p", "--", "ls", "/b") == "x\n"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"nfs": {"server": "files.example.com", "path": "/"}},
+        {"csi": {"driver": "files.example.com"}},
+        {"image": {"reference": "example/data:1"}},
+    ],
+)
+def test_volume_of_which_nothing_is_known_is_empty_and_said(
+    pods: PodsCluster, source: Object
+) -> None:
+    container = shell("ls -A /v; sleep 100", volumeMounts=[{"name": "v", "mountPath": "/v"}])
+    pods.create("p", container, volumes=[{"name": "v", **source}])
+    assert pods.shown("p") == "1/1 Running 0"
+    assert pods.logs("p") == ""
+    [kind] = source
+    note = f'volume "v": the files of {kind} are not known: it is empty'
+    assert pods.run("describe", "pod", "p").count(note) == 1
+
+
 def test_volume_of_a_config_map_shows_changes_after_a_minute(pods: PodsCluster) -> None:
     pods.run("create", "configmap", "cm", "--from-literal=k=old")
     volume = [{"name": "v", "configMap": {"name": "cm"}}]

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         Container,
         ContainerState,
         ContainerStatus,
+        ContainerUser,
         Pod,
         PodCondition,
         PodStatus,
@@ -46,6 +47,7 @@ STATUS_FIELDS = (
     ("containers", "containerStatuses"),
     ("ephemeralContainers", "ephemeralContainerStatuses"),
 )
+ROOT: ContainerUser = {"linux": {"gid": 0, "supplementalGroups": [0], "uid": 0}}
 NEVER: Any = None  # a time of the API that is null
 
 
@@ -90,6 +92,28 @@ def reported_mounts(container: Container) -> list[VolumeMountStatus]:
     return mounts
 
 
+def container_user(pod: Pod, container: Container) -> ContainerUser:
+    """Return the user and the groups of a container's first process; an image's own are not
+    known: root's."""
+    shared = cast("Mapping[str, Any]", pod["spec"].get("securityContext") or {})
+    own = cast("Mapping[str, Any]", container.get("securityContext") or {})
+    if not shared and not own:
+        return ROOT
+    context = {**shared, **own}
+    group = context.get("runAsGroup") or 0
+    groups = [group]
+    if shared.get("fsGroup") is not None:
+        groups.append(shared["fsGroup"])
+    groups += shared.get("supplementalGroups") or ()
+    return {
+        "linux": {
+            "gid": group,
+            "supplementalGroups": list(dict.fromkeys(groups)),
+            "uid": context.get("runAsUser") or 0,
+        }
+    }
+
+
 def with_runtime_fields(
     pod: Pod, status: PodStatus, now: datetime, *, mounts_fail: bool = False
 ) -> PodStatus:
@@ -102,7 +126,6 @@ def with_runtime_fields(
     """
     reported = cast("dict[str, Any]", {**status})
     spec = cast("Mapping[str, list[Container]]", pod["spec"])
-    uid = uid_of(pod)
     allocated = allocated_resources(pod) if _is_resize_pending(status) else {}
     for spec_field, status_field in STATUS_FIELDS:
         if not reported.get(status_field):
@@ -110,7 +133,7 @@ def with_runtime_fields(
         containers = {container["name"]: container for container in spec.get(spec_field) or ()}
         reported[status_field] = [
             _with_runtime_fields(
-                uid,
+                pod,
                 containers[entry["name"]],
                 entry,
                 allocated,
@@ -131,7 +154,7 @@ def with_runtime_fields(
 
 
 def _with_runtime_fields(
-    uid: str,
+    pod: Pod,
     container: Container,
     entry: ContainerStatus,
     allocated: Mapping[str, Any],
@@ -149,6 +172,7 @@ def _with_runtime_fields(
 
     image = entry["image"]
     run = entry.get("restartCount", 0)
+    uid = uid_of(pod)
     identity = container_id(uid, name, run)
     reported["image"] = reported_image(image)
     reported["imageID"] = image_id(image)
@@ -157,6 +181,7 @@ def _with_runtime_fields(
     if last:
         last_run = run if is_waiting else max(0, run - 1)
         reported["lastState"] = _identified(last, container_id(uid, name, last_run))
+    reported["user"] = container_user(pod, container)
     resources: ResourceRequirements | None = allocated.get(name)
     if resources is None:
         resources = container.get("resources") or {}

@@ -9,7 +9,13 @@ from typing import Any
 
 import pytest
 
-from kubepy.kubelet.reporting import container_id, image_id, reported_image, reported_mounts
+from kubepy.kubelet.reporting import (
+    container_id,
+    container_user,
+    image_id,
+    reported_image,
+    reported_mounts,
+)
 from tests.kubelet.modelledcluster import ModelledCluster
 
 Object = dict[str, Any]
@@ -74,6 +80,30 @@ def test_mount_that_is_read_only_says_whether_it_is_so_recursively() -> None:
         {**plain, "readOnly": True, "recursiveReadOnly": "Disabled"},
         {**plain, "readOnly": True, "recursiveReadOnly": "Enabled"},
     ]
+
+
+@pytest.mark.parametrize(
+    ("of_pod", "of_container", "user"),
+    [
+        ({}, {}, (0, 0, [0])),
+        ({"runAsUser": 1000}, {}, (1000, 0, [0])),
+        (
+            {"runAsUser": 1000, "runAsGroup": 3000, "supplementalGroups": [4000]},
+            {},
+            (1000, 3000, [3000, 4000]),
+        ),
+        ({"runAsUser": 1000, "fsGroup": 2000}, {"runAsUser": 2000}, (2000, 0, [0, 2000])),
+        ({"fsGroup": 7, "supplementalGroups": [7, 0]}, {"runAsGroup": 7}, (0, 7, [7, 0])),
+    ],
+)
+def test_user_of_a_container_follows_from_the_security_contexts(
+    of_pod: Object, of_container: Object, user: tuple[int, int, list[int]]
+) -> None:
+    pod: Any = {"metadata": {"name": "p"}, "spec": {"securityContext": of_pod}}
+    container: Any = {"name": "c", "securityContext": of_container}
+    uid, gid, groups = user
+    expected = {"linux": {"gid": gid, "supplementalGroups": groups, "uid": uid}}
+    assert container_user(pod, container) == expected
 
 
 @pytest.mark.parametrize("command", [{}, {"command": ["sleep", "3600"]}])

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kubepy.apiserver.request import STRATEGIC_MERGE_PATCH, DeleteOptions, Patch
+from tests.kubelet.modelled.clusters import PodsCluster
 from tests.kubelet.modelledcluster import ModelledCluster
 
 Object = dict[str, Any]
@@ -197,3 +198,17 @@ def test_node_of_a_simple_cluster_always_has_room(tmp_path: Path) -> None:
     assert given(status)["cpu"] == "1k"
     assert cluster.events("web") == []
     cluster.close()
+
+
+def test_why_names_the_resize_that_a_node_has_no_room_for() -> None:
+    pods = PodsCluster()
+    resources = {"requests": {"cpu": "1"}}
+    pods.create("p", {"name": "c", "image": "nginx", "resources": resources})
+    assert "up-to-date" in pods.run("why", "pod/p")
+    spec = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "8"}}}]}
+    patch = json.dumps({"spec": spec})
+    pods.run("patch", "pod", "p", "--subresource=resize", "-p", patch)
+    pods.advance(0)
+    answer = pods.run("why", "pod/p")
+    assert "resize-pending" in answer
+    assert "enough capacity: cpu, requested: 8000, capacity: 4000" in answer

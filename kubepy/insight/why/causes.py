@@ -94,6 +94,7 @@ CAUSES = {
     "progress-deadline-exceeded": "there was no progress within progressDeadlineSeconds",
     "quota-exceeded": "a quota of the namespace is used up",
     "readiness-gate": "a readiness gate of the pod is not fulfilled",
+    "resize-pending": "the node has no room for the resources that the pod asks for now",
     "rolling-out": "the controllers are at work on it",
     "runtime-class-missing": "the RuntimeClass of the pods is missing",
     "scaled-to-zero": "it is scaled to zero, so it has no pods",

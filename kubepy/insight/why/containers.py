@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from kubepy.api.meta import (
     Object,
     annotations_of,
+    is_being_deleted,
     name_of,
     nested_list,
     nested_map,
@@ -22,7 +23,7 @@ from kubepy.api.meta import (
 )
 from kubepy.api.objects.images import image_name_problem
 from kubepy.api.objects.outcomes import OUTCOME, PENDING, POD_OUTCOME, RUNS_FOR, UnknownOutcomeError
-from kubepy.api.objects.pods import is_pod_terminal, node_name, phase_of
+from kubepy.api.objects.pods import RESIZE_PENDING, is_pod_terminal, node_name, phase_of
 from kubepy.api.objects.usage import AnnotationError
 from kubepy.insight.why.remedies import (
     MADE_ANEW,
@@ -462,6 +463,18 @@ def kept_unready(scene: Scene, pod: Object) -> Finding | None:
     )
 
 
+def resize_pending(scene: Scene, pod: Object) -> Finding | None:
+    """Blame the node of a pod that has no room for the resources that it asks for by now."""
+    if condition_status(pod, RESIZE_PENDING) != "True" or is_being_deleted(pod):
+        return None
+    return scene.finding(
+        "resize-pending",
+        scene.condition_link(
+            pod, RESIZE_PENDING, "its containers keep the resources that they have", "message"
+        ),
+    )
+
+
 DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {
     "pods": (
         failed_pod,
@@ -471,5 +484,6 @@ DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {
         failed_container,
         not_started,
         kept_unready,
+        resize_pending,
     ),
 }

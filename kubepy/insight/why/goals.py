@@ -20,7 +20,7 @@ from kubepy.api.meta import (
     status_of,
     uid_of,
 )
-from kubepy.api.objects.pods import phase_of
+from kubepy.api.objects.pods import RESIZE_PENDING, phase_of
 from kubepy.insight.why import disruption, intent, jobs
 from kubepy.insight.why.scene import condition_status
 
@@ -152,6 +152,11 @@ def pod(scene: Scene, obj: Object) -> bool:
     return phase_of(obj) == "Succeeded" or (
         phase_of(obj) == "Running" and condition_status(obj, "Ready") == "True"
     )
+
+
+def resized_pod(scene: Scene, obj: Object) -> bool:
+    """Tell whether a pod is well, and has the resources that it asks for."""
+    return pod(scene, obj) and condition_status(obj, RESIZE_PENDING) != "True"
 
 
 def job(scene: Scene, obj: Object) -> bool:
@@ -321,7 +326,7 @@ GOALS: dict[str, Goal] = {
     "persistentvolumeclaims": claim,
     "persistentvolumes": volume,
     "poddisruptionbudgets.policy": disruption.budget_is_done,
-    "pods": pod,
+    "pods": resized_pod,
     "replicasets.apps": replica_set,
     "replicationcontrollers": replica_set,
     "services": service,

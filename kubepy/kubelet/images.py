@@ -40,6 +40,10 @@ SAME_REGISTRIES = {
     "gcr.io/google_containers/": "registry.k8s.io/",
     "gcr.io/google-containers/": "registry.k8s.io/",
 }
+# Images whose programs are those of busybox, as all that are built on Alpine Linux: by the last
+# part of the repository …
+BUSYBOX_IMAGES = frozenset({"agnhost", "alpine", "bash", "busybox", "curl"})
+BUSYBOX_TAGS = ("alpine", "busybox")  # … and by what the tag speaks of
 
 
 class ImageEntry(NamedTuple):
@@ -158,6 +162,14 @@ class ImageFacts:
                 yield "command", entry.command, source
         if self.programs:
             yield "programs", self.programs, self._repository
+
+
+def has_busybox(image: str) -> bool:
+    """Tell whether the programs of an image, such as ``cat`` and ``ls``, are those of busybox."""
+    repository, tag = image_repository(image)
+    if repository.rpartition("/")[2] in BUSYBOX_IMAGES:
+        return True
+    return any(word in tag for word in BUSYBOX_TAGS)
 
 
 @lru_cache(maxsize=1024)

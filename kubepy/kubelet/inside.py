@@ -178,6 +178,7 @@ class OpenContainer:
     def machine(self) -> ContainerMachine:
         """The processes of the container."""
         machine = self._life.machine_for_commands(self._name)
+        self._life.run_machines(self._client.clock.now())
         self._version = machine.files.version
         return RunningContainer(machine, self._behaviour)
 
@@ -185,7 +186,8 @@ class OpenContainer:
         """Keep what has changed; the kubelet of the pod looks again where files have changed, or
         the main process has ended."""
         machine = self._life.machine_for_commands(self._name)
-        stopping.collect_output(self._life, self._container)
+        for container, _ in self._life.running():
+            stopping.collect_output(self._life, container)
         self._life.store_machines()
         has_ended = machine.has_main and machine.exit_of(1) is not None
         self._life.record_of(self._name).is_ended = has_ended

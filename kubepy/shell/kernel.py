@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple, cast
 
 from kubepy.api.clock import format_micro_time
-from kubepy.lazy import blake2b
+from kubepy.lazy import blake2b, lazy_imports
 from kubepy.shell.files import FileError, FileSystem
 from kubepy.shell.parser import parse
 from kubepy.shell.processes import (
@@ -33,6 +33,9 @@ from kubepy.shell.processes import (
 )
 from kubepy.shell.surroundings import Isolated, Surroundings
 from kubepy.shell.syntax import Script, ShellCommand
+
+with lazy_imports():
+    from kubepy.shell.utilities import busyboxwords
 
 FIRST_PAUSE = timedelta(milliseconds=10)  # that a busy program is taken to have worked; doubled
 PIPE_SIZE = 65_536  # bytes that wait in a pipe
@@ -60,12 +63,14 @@ class ContainerSetting(NamedTuple):
 
     :ivar unknown_ends: after so many seconds an unknown program ends with 0; None: it runs until a
         signal ends it.
+    :ivar has_busybox: the programs of its image are those of busybox.
     """
 
     cwd: str = "/"
     hostname: str = "localhost"
     user: int = 0
     unknown_ends: float | None = None
+    has_busybox: bool = False
 
 
 class Kernel(ABC):
@@ -95,6 +100,7 @@ class Kernel(ABC):
         self.surroundings: Surroundings = surroundings or Isolated()
         self.user = setting.user
         self.unknown_ends = setting.unknown_ends
+        self.has_busybox = setting.has_busybox
         self.unknowns: list[str] = []
         self.processes: dict[int, Process] = {}
         self.handles: dict[int, OpenFile] = {}
@@ -117,6 +123,12 @@ class Kernel(ABC):
         """The surroundings, for a program: that they were asked is noted."""
         noting: Any = _Noting(self)
         return cast("Surroundings", noting)
+
+    def in_its_words(self, program: str, errors: bytes) -> bytes:
+        """Return what a program prints to standard error, in the words of the image's own."""
+        if not errors or not self.has_busybox:
+            return errors
+        return busyboxwords.busybox_errors(program, errors)
 
     @abstractmethod
     def start(

@@ -276,7 +276,13 @@ class Machine(Kernel):
         return {
             "env": self.env,
             "now": format_micro_time(self.now),
-            "setting": [self.cwd, self.hostname, self.user, self.unknown_ends],
+            "setting": [
+                self.cwd,
+                self.hostname,
+                self.user,
+                self.unknown_ends,
+                self.has_busybox,
+            ],
             "unknowns": self.unknowns,
             "processes": [process.to_json() for process in self.processes.values()],
             "handles": {str(number): handle.to_json() for number, handle in handles.items()},

@@ -255,7 +255,8 @@ class Programs:
             stack.pop(status)
         self._machine.write(process, 1, bytes(call.stdout))
         if process.is_alive:
-            self._machine.write(process, 2, bytes(call.stderr))
+            errors = self._machine.in_its_words(name, bytes(call.stderr))
+            self._machine.write(process, 2, errors)
 
     def _end_delayed(self, stack: Stack, frame: Frame) -> None:
         data = frame[DATA]
@@ -327,7 +328,8 @@ class Programs:
                 inner,
             )
         call.is_steady = call.is_steady and inner.is_steady
-        return status, bytes(inner.stdout), bytes(inner.stderr)
+        errors = self._machine.in_its_words(name, bytes(inner.stderr))
+        return status, bytes(inner.stdout), errors
 
     def _run_apart(self, call: ProgramCall, argv: list[str], stdin: bytes, inner: Execution) -> int:
         """Run a shell or one of its words in a process of its own, which must end at once."""

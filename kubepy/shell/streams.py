@@ -148,7 +148,7 @@ def tail(stack: Stack, frame: Frame, args: list[str]) -> int | None:
         except FileError as error:
             if name not in offsets:
                 message = f"tail: cannot open '{name}' for reading: {error.problem}\n"
-                machine.write(process, 2, message.encode())
+                machine.write(process, 2, machine.in_its_words("tail", message.encode()))
             is_missing = True
             offsets.setdefault(name, 0)
             continue

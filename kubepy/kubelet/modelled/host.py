@@ -24,6 +24,7 @@ from kubepy.kubelet.environment import (
     process_environment,
     user_of,
 )
+from kubepy.kubelet.images import has_busybox
 from kubepy.kubelet.lastingvolumes import unprocessed_claims
 from kubepy.kubelet.modelled.leniency import ignores_references, with_optional_references
 from kubepy.kubelet.modelled.life import MainProcess
@@ -246,6 +247,7 @@ class PodHost:
             hostname=hostname_in_container(self._pod),
             user=user_of(self._pod, container),
             unknown_ends=0.0 if self.ends_by_itself() else None,
+            has_busybox=has_busybox(container["image"]),
         )
         return Machine(
             files,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from kubepy.api.clock import format_time
 from kubepy.api.objects.pods import get_condition, is_restartable_init_container
@@ -25,6 +25,16 @@ if TYPE_CHECKING:
 COMPLETED = "Completed"
 START_ERROR = "StartError"
 NEVER_STARTED = "1970-01-01T00:00:00Z"
+TERMINAL_PHASES = ("Failed", "Succeeded")
+NOT_LOCATED: Any = {
+    "terminated": {
+        "exitCode": 137,
+        "finishedAt": None,
+        "message": "The container could not be located when the pod was terminated",
+        "reason": "ContainerStatusUnknown",
+        "startedAt": None,
+    }
+}
 
 
 def reported_status(
@@ -58,6 +68,12 @@ def reported_status(
         phase = "Failed"
     if record.mounts_fail and not record.is_over:
         phase = "Pending"
+    if record.is_over and phase not in TERMINAL_PHASES:
+        phase = "Failed"  # it is deleted before its containers have run (``TerminatePod``)
+        if not init_containers:
+            for container in containers:
+                if "waiting" in container["state"]:
+                    container["state"] = NOT_LOCATED
     time = format_time(now)
     status["conditions"] = pod_conditions(
         pod, ReportedContainers(phase, init_containers, containers), time

@@ -30,7 +30,7 @@ def test_liveness_probe_restarts_the_container_at_its_threshold(pods: PodsCluste
     pods.advance(44)
     assert pods.shown("p") == "1/1 Running 0"
     unhealthy = [event for event in pods.events("p") if event[0] == "Unhealthy"]
-    problem = "Liveness probe failed: cat: /tmp/healthy: No such file or directory\n"
+    problem = "Liveness probe failed: cat: can't open '/tmp/healthy': No such file or directory\n"
     assert [(message, count) for _, message, count in unhealthy] == [(problem, 2)]
     pods.advance(1)
     assert pods.status("p")["restartCount"] == 1

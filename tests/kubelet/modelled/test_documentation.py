@@ -14,9 +14,7 @@ def pods() -> PodsCluster:
 
 def test_log_of_a_sidecar_shows_what_another_container_has_written_since(pods: PodsCluster) -> None:
     mounts = [{"name": "data", "mountPath": "/opt"}]
-    app = shell(
-        "while true; do echo logging >> /opt/logs.txt; sleep 1; done", volumeMounts=mounts
-    )
+    app = shell("while true; do echo logging >> /opt/logs.txt; sleep 1; done", volumeMounts=mounts)
     sidecar = {
         **shell("tail -F /opt/logs.txt", volumeMounts=mounts),
         "name": "shipper",

@@ -401,3 +401,17 @@ def test_api_server_answers_as_to_a_stranger(cluster: SmallCluster) -> None:
     plain = cluster.ask(client, "http://192.168.0.1:6443/healthz")
     assert plain == "400 Client sent an HTTP request to an HTTPS server."
     assert cluster.ask(client, "192.168.0.1:6444") == "timeout"
+
+
+def test_host_outside_answers_web_requests_only(cluster: SmallCluster) -> None:
+    network = cluster.network.from_pod(cluster.pod("client"))
+    answer = cluster.ask(network, "kubernetes.io:80")
+    assert answer.startswith("200 <html><head><title>http://kubernetes.io</title>")
+    assert cluster.ask(network, "kubernetes.io:25") == "refused"
+
+
+def test_policy_keeps_a_pod_from_hosts_outside(cluster: SmallCluster) -> None:
+    allowed = [{"ports": [{"protocol": "UDP", "port": 53}]}]
+    cluster.policy("deny", podSelector={}, policyTypes=["Egress"], egress=allowed)
+    network = cluster.network.from_pod(cluster.pod("client"))
+    assert cluster.ask(network, "kubernetes.io:80") == "timeout"

@@ -262,3 +262,25 @@ def test_zone_has_no_address_of_the_other_family(cluster: SmallCluster) -> None:
     assert zone.records("web.default.svc.cluster.local", "AAAA") == []
     cluster.service("web", "fd00::1")
     assert zone.records("web.default.svc.cluster.local", "AAAA")[0].data == "fd00::1"
+
+
+@pytest.mark.parametrize(
+    "name", ["web.com", "nothing.test", "db.example.org", "a.internal", "192.0.2", "com"]
+)
+def test_name_that_is_no_public_host_is_none(cluster: SmallCluster, name: str) -> None:
+    cluster.put("namespaces", "", "com")
+    assert cluster.resolve(cluster.pod("client"), name) == "no such host"
+
+
+def test_name_outside_has_the_same_address_from_everywhere(cluster: SmallCluster) -> None:
+    names = ("client", {}), ("other", {"dnsPolicy": "Default"})
+    found = {cluster.resolve(cluster.pod(name, **spec), "info.cern.ch") for name, spec in names}
+    assert len(found) == 1
+    assert found.pop().startswith("198.1")
+
+
+def test_external_name_of_a_public_host_has_its_address(cluster: SmallCluster) -> None:
+    alias = {"type": "ExternalName", "externalName": "www.kubernetes.io"}
+    cluster.put("services", "default", "away", spec=alias)
+    client = cluster.pod("client")
+    assert cluster.resolve(client, "away") == cluster.resolve(client, "www.kubernetes.io")

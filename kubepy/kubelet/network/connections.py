@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from kubepy.api.meta import AnyObject, name_of, spec_of, status_of
 from kubepy.apiserver.bootstrap import API_SERVER_ADDRESS, API_SERVER_PORT
-from kubepy.kubelet.network import apiserver, names
+from kubepy.kubelet.network import apiserver, names, outside
 from kubepy.kubelet.network.failures import no_name_server, no_such_host, refused, timeout
 from kubepy.kubelet.network.listeners import FindListener, Listener
 from kubepy.kubelet.network.names import DnsRecord, Zone
@@ -21,6 +21,7 @@ from kubepy.kubelet.network.services import (
     virtual_port,
 )
 from kubepy.kubelet.network.view import (
+    NAMESPACES,
     PODS,
     Caller,
     ClusterView,
@@ -51,6 +52,7 @@ DNS_POD = {
     }
 }  # the name server of a cluster that has no object of it
 API_SERVER = Listener("kube-apiserver", apiserver.answer)
+OUTSIDE_HOST = Listener("", outside.answer)
 
 
 class Network:
@@ -125,14 +127,26 @@ class Network:
         """Return the records of a name; a relative one is searched for. Raises NetworkError where
         there are none."""
         if caller.pod is None:
-            raise no_such_host()
+            return _outside_records(name, kind)
         config = self._resolver(caller.pod)
-        self._check_name_server(caller, config)
+        if names.name_server(self._view) not in config.servers:
+            return _outside_records(name, kind)  # other servers are outside of the cluster
+        self._check_name_server(caller)
         for candidate in config.candidates(name):
             records = self._zone.records(candidate, kind)
             if records and records[-1].kind == kind:
                 return records
+            target = records[-1].data if records else candidate
+            if kind == "A" and self._is_outside(target):
+                return [*records, *_outside_records(target, kind)]
         raise no_such_host()
+
+    def _is_outside(self, name: str) -> bool:
+        """Tell whether an absolute name is that of a public host, and not of a namespace."""
+        last = name.rpartition(".")[2]
+        if self._view.get(NAMESPACES, "", last) is not None:
+            return False
+        return bool(outside.outside_address(name))
 
     def resolve(self, caller: Caller, name: str) -> list[str]:
         """Return the addresses of a name, as ``getaddrinfo`` does. Raises NetworkError where there
@@ -150,12 +164,9 @@ class Network:
         records = self.lookup(caller, name, "A")
         return [record.data for record in records if record.kind == "A"]
 
-    def _check_name_server(self, caller: Caller, config: names.ResolverConfig) -> None:
+    def _check_name_server(self, caller: Caller) -> None:
         """Raise NetworkError if the cluster's name server does not answer this pod."""
         server = names.name_server(self._view)
-        if server not in config.servers:
-            raise no_such_host()  # other servers are outside of the cluster
-
         port = Port(DNS_PORT, "UDP")
         destination = Peer(server, DNS_POD)
         try:
@@ -277,9 +288,13 @@ class Network:
         if address == API_SERVER_ADDRESS and number == API_SERVER_PORT:
             return API_SERVER
         node = node_at(self._view, address)
-        if node is None:
+        if node is not None:
+            return self._on_node(name_of(node), number, now)
+        if not outside.is_outside_address(address):
             raise timeout()
-        return self._on_node(name_of(node), number, now)
+        if number not in outside.PORTS:
+            raise refused()
+        return OUTSIDE_HOST
 
     def _is_allowed(self, caller: Caller, destination: Peer, port: Port) -> bool:
         """Tell whether policies let a connection through; a pod's own node always reaches it."""
@@ -331,6 +346,14 @@ class Network:
         if status_of(pod).get("phase") != "Running":
             return None
         return self._listener(pod, number)
+
+
+def _outside_records(name: str, kind: str) -> list[DnsRecord]:
+    """Return the address of a name outside of the cluster. Raises NetworkError for none."""
+    address = outside.outside_address(name)
+    if not address or kind != "A":
+        raise no_such_host()
+    return [DnsRecord(name.rstrip("."), kind, address)]
 
 
 def _peer(caller: Caller) -> Peer:

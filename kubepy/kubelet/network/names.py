@@ -1,7 +1,7 @@
 """Names of the cluster: what CoreDNS with kubeadm's configuration answers, and a pod's resolver.
 
-A pod's ``/etc/hosts`` comes first, then the search path of its ``/etc/resolv.conf``. Nothing
-outside of the cluster's domain has a name.
+A pod's ``/etc/hosts`` comes first, then the search path of its ``/etc/resolv.conf``. Names of
+public hosts are in :mod:`~kubepy.kubelet.network.outside`.
 """
 
 from __future__ import annotations

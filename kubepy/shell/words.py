@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import posixpath
+import re
+from collections.abc import Sequence
 
 SHELLS = frozenset({"sh", "bash", "ash", "dash", "ksh", "zsh"})
 OWN_WORDS = frozenset(
@@ -16,6 +18,8 @@ OWN_WORDS = frozenset(
 # Words of the shell for which images have a program as well, so that they can be a container's
 # command.
 PROGRAMS = frozenset({"[", "echo", "false", "kill", "printf", "pwd", "sleep", "test", "true"})
+# Programs that are known as far as their script stands in the command line, after this option.
+INTERPRETERS = {"perl": "e", "python": "c", "python3": "c"}
 PATHS = ("/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/busybox")
 
 
@@ -36,3 +40,13 @@ def is_known_program(word: str) -> bool:
     if name in SHELLS or name in PROGRAMS:
         return True
     return name in UTILITIES
+
+
+def is_known_command(words: Sequence[str]) -> bool:
+    """Tell whether the model knows what a command line does, as far as its words show."""
+    if not is_known_program(words[0]):
+        return False
+    letter = INTERPRETERS.get(program_name(words[0]))
+    if letter is None:
+        return True
+    return any(re.fullmatch(rf"-\w*{letter}", word) for word in words[1:])

@@ -7,7 +7,7 @@ import posixpath
 from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.kubelet.reporting import reported_image
-from kubepy.shell.words import is_known_program, program_name
+from kubepy.shell.words import is_known_command, program_name
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Container
@@ -38,7 +38,7 @@ def program_of(container: Container, behaviour: Behaviour) -> ContainerProgram:
         entrypoint = behaviour.entrypoint or ()
         words = (*entrypoint, *(arguments or behaviour.command or ()))
         return _program(words, behaviour, container)
-    if arguments and is_known_program(arguments[0]):
+    if arguments and is_known_command(arguments):
         return _program(arguments, behaviour, container)
     if behaviour.is_known and not arguments:
         return ContainerProgram(arguments, is_opaque=True)
@@ -68,7 +68,7 @@ def mount_of(container: Container, path: str) -> str:
 def _program(
     words: tuple[str, ...], behaviour: Behaviour, container: Container
 ) -> ContainerProgram:
-    if is_known_program(words[0]):
+    if is_known_command(words):
         return ContainerProgram(words, is_opaque=False)
     if "/" in words[0] and mount_of(container, words[0]):
         return ContainerProgram(words, is_opaque=False)

@@ -123,6 +123,24 @@ def user_of(pod: Pod, container: Container) -> int:
     return 0
 
 
+def group_of(pod: Pod, container: Container) -> int:
+    """Return the id of the primary group of a container's user, 0 where the image would say."""
+    for holder in (container, pod["spec"]):
+        group = nested_map(holder, "securityContext").get("runAsGroup")
+        if group is not None:
+            return int(group)
+    return 0
+
+
+def groups_of(pod: Pod, container: Container) -> list[int]:
+    """Return the ids of all groups of a container's user, in the kernel's order."""
+    context = nested_map(pod["spec"], "securityContext")
+    groups = {group_of(pod, container), *(context.get("supplementalGroups") or ())}
+    if context.get("fsGroup") is not None:
+        groups.add(context["fsGroup"])
+    return sorted(groups)
+
+
 def _truncated(hostname: str) -> str:
     if len(hostname) <= LONGEST_HOSTNAME:
         return hostname

@@ -23,7 +23,10 @@ from kubepy.api.objects.pods import (
     allocated_resources,
     get_condition,
 )
-from kubepy.lazy import blake2b
+from kubepy.lazy import blake2b, lazy_imports
+
+with lazy_imports():
+    from kubepy.kubelet import environment
 
 if TYPE_CHECKING:
     from kubepy.api.typed import (
@@ -95,21 +98,13 @@ def reported_mounts(container: Container) -> list[VolumeMountStatus]:
 def container_user(pod: Pod, container: Container) -> ContainerUser:
     """Return the user and the groups of a container's first process; an image's own are not
     known: root's."""
-    shared = cast("Mapping[str, Any]", pod["spec"].get("securityContext") or {})
-    own = cast("Mapping[str, Any]", container.get("securityContext") or {})
-    if not shared and not own:
+    if not pod["spec"].get("securityContext") and not container.get("securityContext"):
         return ROOT
-    context = {**shared, **own}
-    group = context.get("runAsGroup") or 0
-    groups = [group]
-    if shared.get("fsGroup") is not None:
-        groups.append(shared["fsGroup"])
-    groups += shared.get("supplementalGroups") or ()
     return {
         "linux": {
-            "gid": group,
-            "supplementalGroups": list(dict.fromkeys(groups)),
-            "uid": context.get("runAsUser") or 0,
+            "gid": environment.group_of(pod, container),
+            "supplementalGroups": environment.groups_of(pod, container),
+            "uid": environment.user_of(pod, container),
         }
     }
 
@@ -160,6 +155,7 @@ def _with_runtime_fields(
     allocated: Mapping[str, Any],
 ) -> ContainerStatus:
     name = container["name"]
+    uid = uid_of(pod)
     reported: ContainerStatus = {**entry}
     mounts = reported_mounts(container)
     if mounts:

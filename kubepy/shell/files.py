@@ -12,6 +12,7 @@ from kubepy.api.clock import EPOCH, format_micro_time, parse_time
 
 FILE_MODE = 0o644
 DIRECTORY_MODE = 0o755
+SET_GROUP = 0o2000  # of a directory: what is made in it belongs to its group
 MAX_LINKS = 40  # that are followed from one path
 FOLDER, REGULAR, LINK, DEVICE = "d", "f", "l", "c"
 
@@ -272,10 +273,15 @@ class FileSystem:
 
     Paths are absolute; ``.`` and ``..`` and links are followed as the system does. Everything
     raises FileError.
+
+    :ivar user: the owner of the files that are made …
+    :ivar group: … and their group, where that is not the one of their directory.
     """
 
     def __init__(self, root: Tree, mounts: Sequence[Mount] = ()) -> None:
         self.root = root
+        self.user = 0
+        self.group = 0
         self.mounts = [mount._replace(path=posixpath.normpath(mount.path)) for mount in mounts]
         self.mounts.sort(key=lambda mount: mount.path.count("/"))
         self._by_path = {mount.path: mount for mount in self.mounts}
@@ -501,6 +507,17 @@ class FileSystem:
         place.parent.modified = now
         self._changed(place)
 
+    def _make(self, place: _Place, node: Node, now: datetime) -> None:
+        """Put an entry that did not exist where a path leads: it is the user's, and in a directory
+        with that bit the directory's group's."""
+        self._add(place, node, now)
+        node.user = self.user
+        node.group = self.group
+        if place.parent is not None and place.parent.mode & SET_GROUP:
+            node.group = place.parent.group
+            if node.kind == FOLDER:
+                node.mode |= SET_GROUP
+
     def write(
         self,
         path: str,
@@ -521,7 +538,7 @@ class FileSystem:
             return
         if node is None:
             node = Node(REGULAR, FILE_MODE if mode is None else mode, now)
-            self._add(place, node, now)
+            self._make(place, node, now)
         self._require_writable(place)
         content = node.data + data if append else data
         _check_room(place.tree, node, content)
@@ -557,7 +574,7 @@ class FileSystem:
         place = self._find(path)
         if place.node is not None:
             raise FileError(EXISTS)
-        self._add(place, Node(FOLDER, mode, now), now)
+        self._make(place, Node(FOLDER, mode, now), now)
 
     def _make_parents(self, path: str, now: datetime, mode: int) -> None:
         parts = [part for part in path.split("/") if part]
@@ -565,7 +582,7 @@ class FileSystem:
             part = "/" + "/".join(parts[:count])
             place = self._find(part)
             if place.node is None:
-                self._add(place, Node(FOLDER, mode, now), now)
+                self._make(place, Node(FOLDER, mode, now), now)
             elif place.node.kind != FOLDER:
                 raise FileError(EXISTS if count == len(parts) else NOT_DIRECTORY)
 
@@ -625,7 +642,7 @@ class FileSystem:
         place = self._find(path, follow=False)
         if place.node is not None:
             raise FileError(EXISTS)
-        self._add(
+        self._make(
             place,
             Node(
                 LINK,

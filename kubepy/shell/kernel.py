@@ -64,6 +64,8 @@ class ContainerSetting(NamedTuple):
     :ivar unknown_ends: after so many seconds an unknown program ends with 0; None: it runs until a
         signal ends it.
     :ivar has_busybox: the programs of its image are those of busybox.
+    :ivar group: the primary group of the user.
+    :ivar groups: further groups of the user.
     """
 
     cwd: str = "/"
@@ -71,6 +73,8 @@ class ContainerSetting(NamedTuple):
     user: int = 0
     unknown_ends: float | None = None
     has_busybox: bool = False
+    group: int = 0
+    groups: Sequence[int] = ()
 
 
 class Kernel(ABC):
@@ -101,6 +105,10 @@ class Kernel(ABC):
         self.user = setting.user
         self.unknown_ends = setting.unknown_ends
         self.has_busybox = setting.has_busybox
+        self.group = setting.group
+        self.groups = tuple(setting.groups)
+        files.user = setting.user
+        files.group = setting.group
         self.unknowns: list[str] = []
         self.processes: dict[int, Process] = {}
         self.handles: dict[int, OpenFile] = {}

@@ -282,6 +282,8 @@ class Machine(Kernel):
                 self.user,
                 self.unknown_ends,
                 self.has_busybox,
+                self.group,
+                list(self.groups),
             ],
             "unknowns": self.unknowns,
             "processes": [process.to_json() for process in self.processes.values()],

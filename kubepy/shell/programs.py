@@ -286,6 +286,9 @@ class Programs:
             hostname=machine.hostname,
             surroundings=machine.noting_surroundings,
             user=machine.user,
+            group=machine.group,
+            groups=machine.groups,
+            has_busybox=machine.has_busybox,
             pid=process.pid,
             random=machine.random,
             processes=self._listed(),
@@ -315,8 +318,8 @@ class Programs:
         inner = Execution(
             name=name, args=argv[1:], stdin=stdin, env=call.env, cwd=call.cwd, files=call.files,
             now=call.now, hostname=call.hostname, surroundings=call.surroundings, user=call.user,
-            pid=call.pid, random=call.random, run=call.run, processes=call.processes,
-            started=call.started,
+            group=call.group, groups=call.groups, has_busybox=call.has_busybox, pid=call.pid,
+            random=call.random, run=call.run, processes=call.processes, started=call.started,
         )  # fmt: skip
         if utility is not None:
             status = utility(inner)

@@ -7,7 +7,7 @@ that must read while others write, raises :class:`Delay` or is one of the machin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -47,6 +47,9 @@ class Execution:
     :ivar args: the words after it.
     :ivar stdin: all of standard input.
     :ivar user: the number of the user, 0 for root.
+    :ivar group: the number of the user's primary group.
+    :ivar groups: the numbers of further groups.
+    :ivar has_busybox: the programs of the image are those of busybox.
     :ivar random: returns a number from 0 to 1 that is a function of the machine's seed.
     :ivar run: runs another program with its arguments and input, and returns its exit status, what
         it printed and its errors: for ``xargs``, ``find -exec``, ``timeout``. Raises Unknown.
@@ -63,6 +66,9 @@ class Execution:
     hostname: str
     surroundings: Surroundings
     user: int = 0
+    group: int = 0
+    groups: Sequence[int] = ()
+    has_busybox: bool = False
     pid: int = 1
     random: Callable[[], float] = lambda: 0.5
     run: Callable[[list[str], bytes], tuple[int, bytes, bytes]] | None = None

@@ -20,6 +20,8 @@ from kubepy.kubelet.environment import (
     ContainerConfigError,
     command_of,
     environment,
+    group_of,
+    groups_of,
     hostname_in_container,
     process_environment,
     user_of,
@@ -248,6 +250,8 @@ class PodHost:
             user=user_of(self._pod, container),
             unknown_ends=0.0 if self.ends_by_itself() else None,
             has_busybox=has_busybox(container["image"]),
+            group=group_of(self._pod, container),
+            groups=groups_of(self._pod, container),
         )
         return Machine(
             files,

@@ -665,7 +665,7 @@ def _set_mode(call: Execution, path: str, text: str) -> None:
 
 @program("-R,--recursive", "-h,--no-dereference", "-f,--silent,--quiet")
 def chown(call: Execution, options: Arguments) -> int:
-    """Check that files are there; the model has no owners."""
+    """Give files to other users and groups."""
     operands = options.operands
     if not operands:
         raise usage_error(call.name, "missing operand")
@@ -675,11 +675,41 @@ def chown(call: Execution, options: Arguments) -> int:
         raise Unknown(f"{call.name} by a user that is not root")
     status = 0
     for name in operands[1:]:
-        if not call.files.exists(absolute(call, name)):
+        path = absolute(call, name)
+        if not call.files.exists(path):
             message = f"cannot access '{name}': {MISSING}"
             complain(call, message)
             status = 1
+            continue
+        paths = [path]
+        if options.has("R") and call.files.is_dir(path):
+            paths += [child for child in entries_below(call, path) if call.files.exists(child)]
+        for each in paths:
+            _set_owner(call, each, operands[0])
     return status
+
+
+def _set_owner(call: Execution, path: str, text: str) -> None:
+    """Give a file to ``USER``, ``USER:GROUP``, ``:GROUP``, or with ``chgrp`` to ``GROUP``."""
+    user, _, group = text.partition(":")
+    if call.name == "chgrp":
+        user, group = "", text
+    status = call.files.stat(path)
+    call.files.set_owner(
+        path,
+        _number_of(user, status.user),
+        _number_of(group, status.group),
+    )
+
+
+def _number_of(name: str, usual: int) -> int:
+    """Return the number of a user or group; other names than root are the image's, and change
+    nothing."""
+    if name == "root":
+        return 0
+    if name.isdigit():
+        return int(name)
+    return usual
 
 
 @program(

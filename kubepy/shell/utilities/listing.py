@@ -51,11 +51,11 @@ def permissions(kind: str, mode: int) -> str:
             bits += letter
         else:
             bits += "-"
-    if mode & 0o1000:
-        sticky = "T"
-        if mode & 1:
-            sticky = "t"
-        bits = bits[:-1] + sticky
+    for place, bit, letter in ((2, 0o4000, "s"), (5, 0o2000, "s"), (8, 0o1000, "t")):
+        if mode & bit:
+            is_executable = bits[place] == "x"
+            shown = letter if is_executable else letter.upper()
+            bits = f"{bits[:place]}{shown}{bits[place + 1 :]}"
     return LETTERS[kind] + bits
 
 
@@ -261,15 +261,17 @@ class _Listing:
 
     def _row(self, entry: ListedFile) -> list[str]:
         status = entry.status
-        user = "root"
+        user = owner(status.user)
+        group = owner(status.group)
         if self.options.has("n"):
-            user = "0"
+            user = str(status.user)
+            group = str(status.group)
         size = self._size(entry)
         owners = []
         if not self.options.has("g"):
             owners.append(user)
         if not self.options.has("o", "G"):
-            owners.append(user)
+            owners.append(group)
         name = self._name(entry)
         if status.kind == LINK:
             name += f" -> {status.target}"
@@ -367,13 +369,13 @@ def _stat_value(entry: ListedFile, match: re.Match[str]) -> str:
         "b": str(_blocks(status)),
         "B": "512",
         "F": "regular empty file" if is_empty else TYPES[status.kind],
-        "g": "0",
-        "G": "root",
+        "g": str(status.group),
+        "G": owner(status.group),
         "n": entry.name,
         "N": f"'{entry.name}'{link}",
         "s": str(BLOCK if status.kind == FOLDER else status.size),
-        "u": "0",
-        "U": "root",
+        "u": str(status.user),
+        "U": owner(status.user),
         "x": moment,
         "X": str(seconds),
         "y": moment,

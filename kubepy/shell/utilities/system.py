@@ -72,30 +72,47 @@ def id_(call: Execution, options: Arguments) -> int:
     if options.operands:
         raise Unknown("id of a user")
     user = call.user
-    name = ""
-    if user == 0:
-        name = "root"
     kind = options.last_of("u", "g", "G")
     if kind:
-        number = 0
-        if kind == "u":
-            number = user
-        text = "root"
-        if kind == "u":
-            text = name
-        if options.has("n") and not text:
-            complain(call, f"cannot find name for user ID {user}")
-            call.out(f"{user}\n")
-            return 1
-        call.out(f"{text if options.has('n') else number}\n")
-        return 0
+        numbers = {"u": [user], "g": [call.group], "G": _groups(call)}[kind]
+        return _print_numbers(call, kind, numbers, has_names=options.has("n"))
     if options.has("n", "r"):
         raise Failure("cannot print only names or real IDs in default format")
-    shown = f"{user}({name})"
-    if not name:
-        shown = str(user)
-    call.out(f"uid={shown} gid=0(root) groups=0(root)\n")
+    groups = ",".join(map(_shown_id, _groups(call)))
+    call.out(f"uid={_shown_id(user)} gid={_shown_id(call.group)} groups={groups}\n")
     return 0
+
+
+def _groups(call: Execution) -> list[int]:
+    """Return all groups of the user, the primary one first as GNU's program has it; busybox's has
+    them in the kernel's order."""
+    others = sorted({*call.groups, call.group})
+    if call.has_busybox:
+        return others
+    return [call.group, *(group for group in others if group != call.group)]
+
+
+def _shown_id(number: int) -> str:
+    if number == 0:
+        return "0(root)"
+    return str(number)
+
+
+def _print_numbers(call: Execution, kind: str, numbers: list[int], *, has_names: bool) -> int:
+    """Print users or groups, with names where these are asked for and known."""
+    status = 0
+    texts: list[str] = []
+    what = "user" if kind == "u" else "group"
+    for number in numbers:
+        text = str(number)
+        if has_names and number == 0:
+            text = "root"
+        elif has_names:
+            complain(call, f"cannot find name for {what} ID {number}")
+            status = 1
+        texts.append(text)
+    call.out(" ".join(texts) + "\n")
+    return status
 
 
 @program()

@@ -36,3 +36,34 @@ def test_deleted_pod_that_never_ran_fails_where_a_finalizer_holds_it(pods: PodsC
     assert pods.pod("p")["status"]["phase"] == "Failed"
     ended = pods.state("p")["terminated"]
     assert (ended["reason"], ended["exitCode"]) == ("ContainerStatusUnknown", 137)
+
+
+def test_security_context_says_whose_processes_and_files_are(pods: PodsCluster) -> None:
+    context = {
+        "runAsUser": 1000,
+        "runAsGroup": 3000,
+        "fsGroup": 2000,
+        "supplementalGroups": [4000],
+    }
+    mounts = [{"name": "data", "mountPath": "/data/demo"}]
+    volumes = [{"name": "data", "emptyDir": {}}]
+    pods.create(
+        "p", shell("sleep 1h", volumeMounts=mounts), securityContext=context, volumes=volumes
+    )
+    assert pods.run("exec", "p", "--", "id") == "uid=1000 gid=3000 groups=2000,3000,4000\n"
+    assert "drwxrwsrwx 2 root 2000 4096 Jan  1 00:00 demo" in pods.run(
+        "exec", "p", "--", "ls", "-l", "/data"
+    )
+    script = "cd /data/demo; echo hello > f; mkdir d; touch /tmp/g; stat -c '%u %g %a' f d /tmp/g"
+    assert (
+        pods.run("exec", "p", "--", "sh", "-c", script)
+        == "1000 2000 644\n1000 2000 2755\n1000 3000 644\n"
+    )
+    user = {"uid": 1000, "gid": 3000, "supplementalGroups": [2000, 3000, 4000]}
+    assert pods.status("p")["user"] == {"linux": user}
+
+
+def test_chown_gives_files_to_others(pods: PodsCluster) -> None:
+    pods.create("p", shell("sleep 1h"))
+    script = "cd /tmp; mkdir d; touch d/f g; chown -R 7:8 d; chgrp 9 g; stat -c '%u %g' d d/f g"
+    assert pods.run("exec", "p", "--", "sh", "-c", script) == "7 8\n7 8\n0 9\n"

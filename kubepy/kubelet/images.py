@@ -56,6 +56,8 @@ class ImageEntry(NamedTuple):
     :param runs_arguments: the entrypoint is a script that runs its arguments; those that begin with
         a - are for the program of ``cmd``.
     :param serves: the folder whose files a web server gives.
+    :param processes: the processes of the image's own program as ``ps`` shows them: each a user and
+        a title, the main one first.
     :param programs: names of the programs of which the entry speaks, besides the first of
         entrypoint and cmd.
     :param values: what it says, by the names of the fields of rules, as they are written.
@@ -71,6 +73,7 @@ class ImageEntry(NamedTuple):
     runs_arguments: bool = False
     programs: tuple[str, ...] = ()
     serves: str = ""
+    processes: tuple[str, ...] = ()
     values: Mapping[str, Any] = {}
 
     def holds(self, line: str, variables: Sequence[str]) -> bool:
@@ -112,6 +115,16 @@ class ImageFacts:
             if entry.without_env or "{$" in text or '"$' in text:
                 self.sees_environment = True
         self.programs = tuple(programs)
+
+    def processes_of(self, container: Container) -> Sequence[str]:
+        """Return the processes of a container as ``ps`` shows them, each a user and a title; none
+        where that is not known."""
+        if not self.runs_program(container):
+            return ()
+        for entry in self._entries:
+            if entry.processes:
+                return entry.processes
+        return ()
 
     def runs_program(self, container: Container) -> bool:
         """Return whether a container runs the image's own program: as the image says it, with other
@@ -325,5 +338,6 @@ ENTRY: Mapping[str, Parser] = {
     "programs": list_of(parse_text),
     "runsArguments": _parse_flag,
     "serves": parse_text,
+    "processes": list_of(parse_text),
     **dict.fromkeys(FIELDS, _unparsed),
 }

@@ -178,8 +178,8 @@ class OpenContainer:
     def machine(self) -> ContainerMachine:
         """The processes of the container."""
         machine = self._life.machine_for_commands(self._name)
-        self._life.run_machines(self._client.clock.now())
         self._version = machine.files.version
+        self._life.run_machines(self._client.clock.now())
         return RunningContainer(machine, self._behaviour)
 
     def changed(self) -> None:

@@ -288,6 +288,16 @@ class FileSystem:
         for mount in self.mounts:
             self._make_mount_point(mount)
 
+    def mount_aside(self, path: str, tree: Tree) -> None:
+        """Mount a tree that is neither kept nor counted: what a kernel shows."""
+        mount = Mount(
+            path,
+            tree,
+            read_only=True,
+        )
+        self._by_path[path] = mount
+        self._make_mount_point(mount)
+
     def _make_mount_point(self, mount: Mount) -> None:
         """Make the entry over which a tree is mounted; that changes nothing that counts."""
         entry = self._mounted(mount)

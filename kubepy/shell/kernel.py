@@ -31,6 +31,7 @@ from kubepy.shell.processes import (
     Process,
     loop_heights,
 )
+from kubepy.shell.processfiles import ProcessFiles
 from kubepy.shell.surroundings import Isolated, Surroundings
 from kubepy.shell.syntax import Script, ShellCommand
 
@@ -66,6 +67,8 @@ class ContainerSetting(NamedTuple):
     :ivar has_busybox: the programs of its image are those of busybox.
     :ivar group: the primary group of the user.
     :ivar groups: further groups of the user.
+    :ivar capabilities: those that its processes can have, as a mask: usually those of containerd.
+    :ivar user_base: the user of the node that root is in a user namespace; 0: it has none.
     """
 
     cwd: str = "/"
@@ -75,6 +78,8 @@ class ContainerSetting(NamedTuple):
     has_busybox: bool = False
     group: int = 0
     groups: Sequence[int] = ()
+    capabilities: int = 0xA80425FB
+    user_base: int = 0
 
 
 class Kernel(ABC):
@@ -96,6 +101,8 @@ class Kernel(ABC):
         surroundings: Surroundings | None = None,
     ) -> None:
         setting = setting or ContainerSetting()
+        self.setting = setting
+        self.running_pid = 1
         self.files = files
         self.env = dict(env)
         self.now = now
@@ -107,6 +114,8 @@ class Kernel(ABC):
         self.has_busybox = setting.has_busybox
         self.group = setting.group
         self.groups = tuple(setting.groups)
+        self.capabilities = setting.capabilities
+        self.user_base = setting.user_base
         files.user = setting.user
         files.group = setting.group
         self.unknowns: list[str] = []
@@ -125,6 +134,7 @@ class Kernel(ABC):
         self._steps = 0
         self._pause = FIRST_PAUSE
         self._draws = 0
+        files.mount_aside("/proc", ProcessFiles(self))
 
     @property
     def noting_surroundings(self) -> Surroundings:
@@ -255,7 +265,7 @@ class Kernel(ABC):
         """Return a new process with a copy of what a shell has."""
         if len(self.processes) > MAX_PROCESSES:
             self._bury()
-        pid = self._new_pid()
+        pid = self.new_pid()
         child = Process(
             pid,
             parent.pid,
@@ -286,7 +296,8 @@ class Kernel(ABC):
             return 127
         return process.code
 
-    def _new_pid(self) -> int:
+    def new_pid(self) -> int:
+        """Return the pid of the next process."""
         self._last_pid += 1
         return self._last_pid
 

@@ -33,6 +33,7 @@ __all__ = ["ContainerSetting", "Exit", "Machine", "Output", "StartError"]
 
 QUANTUM = 400  # steps of a process before it is another one's turn
 BUSY_AFTER = 20_000  # steps at one moment: a program that works without a pause
+RELOADS = ("HUP", "USR1", "USR2")  # signals that make servers read their files again
 LONGEST_PAUSE = timedelta(hours=1)
 MAX_FRAMES = 900  # of one process: functions that call themselves
 
@@ -68,7 +69,8 @@ class Machine(Kernel):
         Programs(self).check_start(argv)
         if not is_main:
             self._last_pid = max(self._last_pid, 1)
-        process = self._new_process(argv, env or {})
+        pid = self.new_pid()
+        process = self._add_process(pid, 0, argv, env or {})
         process.unknown_ends = self.unknown_ends if unknown_ends is None else unknown_ends
         pipe = self.new_pipe()
         self.pipes[pipe].data = stdin or b""
@@ -76,28 +78,23 @@ class Machine(Kernel):
         error_stream = "stdout" if tty else "stderr"
         process.handles = {
             0: self.open(OpenFile(PIPE_END, pipe=pipe)),
-            1: self.open(OpenFile(SINK, session=process.pid, stream="stdout")),
-            2: self.open(OpenFile(SINK, session=process.pid, stream=error_stream)),
+            1: self.open(OpenFile(SINK, session=pid, stream="stdout")),
+            2: self.open(OpenFile(SINK, session=pid, stream=error_stream)),
         }
         process.frames.append(
             ["program", -1, -1, 0, {"argv": list(argv), "env": {}, "replaces": True}]
         )
-        return process.pid
+        return pid
 
-    def start_unknown_main(self, argv: Sequence[str]) -> None:
-        """Start the main process as a program of which nothing is known: it runs until a signal
-        comes."""
-        process = self._new_process(argv, {})
-        process.frames.append(["program", -1, -1, UNKNOWN, {"argv": list(argv), "env": {}}])
-        process.block = Block("never")
-
-    def _new_process(self, argv: Sequence[str], env: Mapping[str, str]) -> Process:
-        pid = self._new_pid()
+    def _add_process(
+        self, pid: int, parent: int, argv: Sequence[str], env: Mapping[str, str]
+    ) -> Process:
+        """Add a process that has no files yet and nothing to do."""
         shell = ShellState(variables={**self.env, **env}, main_pid=pid)
         shell.exported = sorted(shell.variables)
         process = Process(
             pid,
-            0,
+            parent,
             pid,
             list(argv),
             self.cwd,
@@ -108,6 +105,21 @@ class Machine(Kernel):
         self.processes[pid] = process
         self._outputs[pid] = []
         return process
+
+    def add_resident(self, title: str, owner: str = "") -> None:
+        """Let a program run of which nothing but its name is known, as a container's main process
+        or, after that, as a child of it.
+
+        :param title: what ``ps`` shows of it.
+        :param owner: the name of its user; "": the container's.
+        """
+        pid = 1 if 1 not in self.processes else self.new_pid()
+        self._last_pid = max(self._last_pid, pid)
+        process = self._add_process(pid, int(pid != 1), title.split(), {})
+        process.shell.traps = dict.fromkeys(RELOADS, "")
+        process.owner = owner
+        process.frames.append(["program", -1, -1, UNKNOWN, {"argv": [title]}])
+        process.block = Block("never")
 
     def write_stdin(self, pid: int, data: bytes | None) -> None:
         """Write to the input of a process that was started with an open one; None closes it."""
@@ -197,6 +209,7 @@ class Machine(Kernel):
 
     def _run_process(self, process: Process) -> None:
         process.block = None
+        self.running_pid = process.pid
         interpreter = ShellInterpreter(self, process)
         for _ in range(QUANTUM):
             if not process.is_alive or process.block is not None:
@@ -276,15 +289,7 @@ class Machine(Kernel):
         return {
             "env": self.env,
             "now": format_micro_time(self.now),
-            "setting": [
-                self.cwd,
-                self.hostname,
-                self.user,
-                self.unknown_ends,
-                self.has_busybox,
-                self.group,
-                list(self.groups),
-            ],
+            "setting": [*self.setting],
             "unknowns": self.unknowns,
             "processes": [process.to_json() for process in self.processes.values()],
             "handles": {str(number): handle.to_json() for number, handle in handles.items()},

@@ -159,6 +159,7 @@ class Process:
     :ivar handles: the numbers of its open files by descriptor.
     :ivar frames: the stack of what it does; none for one that has ended.
     :ivar code: the exit status once it has ended, with ``ended``.
+    :ivar owner: the name of its user, where that is another one than the container's.
     """
 
     pid: int
@@ -180,6 +181,7 @@ class Process:
     exiting: int | None = None
     is_unsteady: bool = False
     files_version: int = 0
+    owner: str = ""
 
     @property
     def is_alive(self) -> bool:
@@ -202,7 +204,7 @@ class Process:
             "end": [self.code, self.signal, format_micro_time(self.ended) if self.ended else None],
             "unknown_ends": self.unknown_ends,
             "exiting": self.exiting,
-            "steady": [self.is_unsteady, self.files_version],
+            "steady": [self.is_unsteady, self.files_version, self.owner],
         }
 
     @classmethod
@@ -210,7 +212,7 @@ class Process:
         """Read what :meth:`to_json` has returned."""
         pid, parent, session = value["ids"]
         code, signal, ended = value["end"]
-        is_unsteady, files_version = value["steady"]
+        is_unsteady, files_version, *owner = value["steady"]
         return cls(
             pid,
             parent,
@@ -231,6 +233,7 @@ class Process:
             exiting=value["exiting"],
             is_unsteady=is_unsteady,
             files_version=files_version,
+            owner="".join(owner),
         )
 
 

@@ -11,8 +11,8 @@ from kubepy.shell import builtins
 from kubepy.shell.files import FileError
 from kubepy.shell.processes import PIPE_END, Block, Frame, Process, ShellState
 from kubepy.shell.streams import STREAMS, NotAStream
-from kubepy.shell.utility import Delay, Execution, Unknown
-from kubepy.shell.words import OWN_WORDS, PROGRAMS, SHELLS, program_name
+from kubepy.shell.utility import Delay, Execution, ListedProcess, Unknown
+from kubepy.shell.words import OWN_WORDS, PROGRAMS, SHELLS, is_replaced_by, program_name
 from kubepy.shell.wrappers import WrappedCommand, wrapped_command
 
 if TYPE_CHECKING:
@@ -291,19 +291,24 @@ class Programs:
             has_busybox=machine.has_busybox,
             pid=process.pid,
             random=machine.random,
-            processes=self._listed(),
+            processes=self._listed(process, [name, *args]),
             started=self._began(),
         )
         call.stack = stack
         call.run = lambda argv, stdin: self._run_inner(call, argv, stdin)
         return call
 
-    def _listed(self) -> list[tuple[int, int, int, str]]:
-        return [
-            (process.pid, process.parent, self._machine.user, " ".join(process.argv))
-            for process in self._machine.processes.values()
-            if process.is_alive
-        ]
+    def _listed(self, caller: Process, argv: list[str]) -> list[ListedProcess]:
+        """Return the processes, for ``ps``: with itself, where a shell runs it in its own."""
+        machine = self._machine
+        listed: list[ListedProcess] = []
+        for process in machine.processes.values():
+            if process.is_alive:
+                user = process.owner or machine.user
+                listed.append((process.pid, process.parent, user, " ".join(process.argv)))
+        if argv[0] == "ps" and program_name(caller.argv[0]) != "ps":
+            listed.append((machine.new_pid(), caller.pid, machine.user, " ".join(argv)))
+        return sorted(listed)
 
     def _began(self) -> datetime | None:
         main = self._machine.processes.get(1)
@@ -447,6 +452,8 @@ class Programs:
             if args:
                 shell.zero = args.pop(0)
             shell.args = args
+            if is_replaced_by(text):
+                process.argv = text.split()
             stack.push_script(text)
             return
         if args and not reads_input:

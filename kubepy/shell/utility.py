@@ -14,6 +14,9 @@ from datetime import datetime
 from kubepy.shell.files import FileSystem
 from kubepy.shell.surroundings import Surroundings
 
+# A process: its pid, its parent's, its user's number or name, and its command line.
+ListedProcess = tuple[int, int, int | str, str]
+
 
 class Unknown(Exception):
     """An option or a construct that the model does not know: the whole program is unknown then."""
@@ -53,7 +56,7 @@ class Execution:
     :ivar random: returns a number from 0 to 1 that is a function of the machine's seed.
     :ivar run: runs another program with its arguments and input, and returns its exit status, what
         it printed and its errors: for ``xargs``, ``find -exec``, ``timeout``. Raises Unknown.
-    :ivar processes: the pid, the parent's pid, the user and the command line of each process.
+    :ivar processes: the processes, for ``ps``.
     """
 
     name: str
@@ -72,7 +75,7 @@ class Execution:
     pid: int = 1
     random: Callable[[], float] = lambda: 0.5
     run: Callable[[list[str], bytes], tuple[int, bytes, bytes]] | None = None
-    processes: list[tuple[int, int, int, str]] = field(default_factory=list)
+    processes: list[ListedProcess] = field(default_factory=list)
     started: datetime | None = None
     stdout: bytearray = field(default_factory=bytearray)
     stderr: bytearray = field(default_factory=bytearray)

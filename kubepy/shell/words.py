@@ -20,6 +20,7 @@ OWN_WORDS = frozenset(
 PROGRAMS = frozenset({"[", "echo", "false", "kill", "printf", "pwd", "sleep", "test", "true"})
 # Programs that are known as far as their script stands in the command line, after this option.
 INTERPRETERS = {"perl": "e", "python": "c", "python3": "c"}
+PLAIN_COMMAND = re.compile(r"[\w./+-]+(?: +[\w./:@%+=,-]+)*")
 PATHS = ("/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/busybox")
 
 
@@ -50,3 +51,11 @@ def is_known_command(words: Sequence[str]) -> bool:
     if letter is None:
         return True
     return any(re.fullmatch(rf"-\w*{letter}", word) for word in words[1:])
+
+
+def is_replaced_by(script: str) -> bool:
+    """Tell whether a shell gives its process to the one program that its script runs."""
+    if not PLAIN_COMMAND.fullmatch(script):
+        return False
+    word = script.partition(" ")[0]
+    return word == "sleep" or word not in OWN_WORDS

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from kubepy.api.clock import parse_time
 from kubepy.api.values.goformat import parse_duration
 from kubepy.kubelet.modelled.records import ContainerRecord, PodRecord, RunEnd
+from kubepy.kubelet.modelled.statuses import NEVER_STARTED
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -72,7 +73,7 @@ def _set_backoff(record: ContainerRecord, status: ContainerStatus) -> None:
 
 def _ending(terminated: ContainerStateTerminated, run: int) -> RunEnd:
     started = terminated.get("startedAt")
-    finished = parse_time(terminated["finishedAt"])
+    finished = parse_time(terminated.get("finishedAt") or NEVER_STARTED)
     return RunEnd(
         exit_code=terminated.get("exitCode", 0),
         reason=terminated.get("reason", ""),

@@ -30,6 +30,14 @@ LIFE_FIELDS = (
 SIMPLE_SOURCES = ("annotation ", "kubepy.yaml: ")
 
 
+def is_left_to_outcome(pod: Pod, node: Node, defaults: Mapping[str, str]) -> bool:
+    """Tell whether an annotation or a default chooses the outcome of a pod, which is not modelled
+    then."""
+    if annotations_of(pod).get(OUTCOME) or defaults.get(OUTCOME):
+        return True
+    return bool(annotations_of(node).get(POD_OUTCOME))
+
+
 def is_modelled(pod: Pod, node: Node, behaviours: Behaviours, defaults: Mapping[str, str]) -> bool:
     """Tell whether a pod does more than run: it has a command, a probe, a hook or an init
     container, it reads a ConfigMap, a Secret or a claim, a container of it has ended or is to run
@@ -37,9 +45,7 @@ def is_modelled(pod: Pod, node: Node, behaviours: Behaviours, defaults: Mapping[
 
     A pod whose outcome an annotation or a default chooses is not modelled: the outcome decides.
     """
-    if annotations_of(pod).get(OUTCOME) or defaults.get(OUTCOME):
-        return False
-    if annotations_of(node).get(POD_OUTCOME):
+    if is_left_to_outcome(pod, node, defaults):
         return False
     spec = pod["spec"]
     if spec.get("initContainers") or spec.get("ephemeralContainers"):

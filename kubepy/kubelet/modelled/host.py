@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from kubepy.api.meta import controller_of, name_of, namespace_of, uid_of
+from kubepy.api.objects.images import image_repository
 from kubepy.api.values.quantity import Quantity
 from kubepy.kubelet.behaviours import Behaviour, Behaviours
+from kubepy.kubelet.capabilities import capabilities_of
 from kubepy.kubelet.containerfiles import CLUSTER_DNS
 from kubepy.kubelet.environment import (
     ContainerConfigError,
@@ -26,7 +28,7 @@ from kubepy.kubelet.environment import (
     process_environment,
     user_of,
 )
-from kubepy.kubelet.images import has_busybox
+from kubepy.kubelet.images import facts_of, has_busybox
 from kubepy.kubelet.lastingvolumes import unprocessed_claims
 from kubepy.kubelet.modelled.leniency import ignores_references, with_optional_references
 from kubepy.kubelet.modelled.life import MainProcess
@@ -41,6 +43,7 @@ from kubepy.kubelet.obstacles import CONFIG_ERROR, obstacles_of
 from kubepy.kubelet.outcomes import StartObstacles, Waiting
 from kubepy.kubelet.payloads import MountError, VolumeSources, is_projection
 from kubepy.kubelet.volumes import empty_tree, refresh, volume_tree
+from kubepy.lazy import blake2b
 from kubepy.quoting import quote
 from kubepy.shell.files import Tree
 from kubepy.shell.machine import ContainerSetting, Machine
@@ -55,6 +58,8 @@ if TYPE_CHECKING:
     from kubepy.shell.surroundings import HttpAnswer, NetworkRequest
 
 KEPT_LOGS = 2  # of a container: the present run's and the one's before
+USERS_OF_NAMESPACE = 65_536
+USER_NAMESPACES = 32_000  # of a node
 DNS_SERVICE = "kube-dns"
 
 
@@ -227,14 +232,6 @@ class PodHost:
                 return not is_projection(volume) and volume.get("emptyDir") is None
         return False
 
-    def unknown_program(self, container: Container) -> list[str]:
-        """Return the words that stand for a main process of which nothing is known."""
-        program = program_of(container, self.behaviour(container))
-        if program.command and container.get("command"):
-            return list(program.command)
-        name, _, _ = posixpath.basename(container["image"]).partition(":")
-        return [name, *program.command]
-
     def new_machine(self, record: PodRecord, container: Container, now: datetime) -> Machine:
         """Return a machine in which nothing runs."""
         behaviour = self.behaviour(container)
@@ -252,6 +249,8 @@ class PodHost:
             has_busybox=has_busybox(container["image"]),
             group=group_of(self._pod, container),
             groups=groups_of(self._pod, container),
+            capabilities=capabilities_of(container),
+            user_base=self._user_base(),
         )
         return Machine(
             files,
@@ -265,6 +264,27 @@ class PodHost:
             now=now,
             surroundings=self._agent.network.from_pod(self._pod),
         )
+
+    def _user_base(self) -> int:
+        """Return the user of the node that root of the pod is; 0 where it is root."""
+        if self._pod["spec"].get("hostUsers", True):
+            return 0
+        digest = blake2b(uid_of(self._pod).encode(), 2)
+        return USERS_OF_NAMESPACE * (1 + int.from_bytes(digest, "big") % USER_NAMESPACES)
+
+    def machine_beside(self, record: PodRecord, container: Container, now: datetime) -> Machine:
+        """Return a machine in which the main process runs that is only known by name."""
+        machine = self.new_machine(record, container, now)
+        facts = facts_of(container["image"])
+        processes = facts.processes_of(container) if facts is not None else ()
+        for process in processes:
+            owner, _, title = process.partition(" ")
+            machine.add_resident(title, "" if machine.user else owner)
+        if not processes:
+            words = program_of(container, self.behaviour(container)).command
+            image = image_repository(container["image"])[0]
+            machine.add_resident(" ".join(words) or f"/{image.rpartition('/')[2]}")
+        return machine
 
     def _variables(self, container: Container) -> dict[str, str]:
         """Return the variables that the kubelet gives to a container."""

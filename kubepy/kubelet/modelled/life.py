@@ -72,12 +72,9 @@ class Host(Protocol):
         """Return the machine of a container's run that is under way, as its record has it; None
         where nothing is known of the program."""
 
-    def new_machine(self, record: PodRecord, container: Container, now: datetime) -> Machine:
-        """Return a machine in which nothing runs, with the files and the environment of a
-        container."""
-
-    def unknown_program(self, container: Container) -> list[str]:
-        """Return the words that stand for a main process of which nothing is known."""
+    def machine_beside(self, record: PodRecord, container: Container, now: datetime) -> Machine:
+        """Return a machine with the files and the environment of a container, in which its main
+        process runs that is only known by name."""
 
     def memory_limit(self, container: Container) -> int | None:
         """Return the memory limit of a container in bytes, None for none."""
@@ -269,9 +266,7 @@ class PodLife:
         """Return the machine of a running container, in which commands can be started."""
         machine = self.machine(name)
         if machine is None:
-            container = self.spec_of(name)
-            machine = self.host.new_machine(self.record, container, self.now)
-            machine.start_unknown_main(self.host.unknown_program(container))
+            machine = self.host.machine_beside(self.record, self.spec_of(name), self.now)
             self._machines[name] = machine
             self._opaque.discard(name)
         return machine

@@ -11,7 +11,7 @@ from kubepy.api.meta import annotations_of, is_being_deleted, name_of, namespace
 from kubepy.api.objects.outcomes import TERMINATION
 from kubepy.api.objects.references import references_of
 from kubepy.kubelet.modelled.adoption import record_of_status
-from kubepy.kubelet.modelled.choice import is_modelled
+from kubepy.kubelet.modelled.choice import is_left_to_outcome, is_modelled
 from kubepy.kubelet.modelled.host import NodeAgent, PodHost
 from kubepy.kubelet.modelled.life import PodEvent, PodLife
 from kubepy.kubelet.modelled.records import RECORD, PodRecord, load_record
@@ -63,13 +63,18 @@ class ModelledPods:
         self._defaults = defaults
 
     def lives(self, pod: Pod, node: Node) -> bool:
-        """Tell whether a pod on its node is modelled."""
-        return is_modelled(
+        """Tell whether a pod on its node is modelled: it does more than run, or a command was run
+        in it, which may have ended its main process."""
+        if is_modelled(
             pod,
             node,
             self.agent.behaviours,
             self._defaults,
-        )
+        ):
+            return True
+        if self._value(f"{RECORD}{uid_of(pod)}") is None:
+            return False
+        return not is_left_to_outcome(pod, node, self._defaults)
 
     # --- what the kubelet keeps in mind
 

@@ -365,10 +365,10 @@ def ps(call: Execution, options: Arguments) -> int:
     return 0
 
 
-def _user(number: int) -> str:
-    if number == 0:
+def _user(user: int | str) -> str:
+    if user == 0:
         return "root"
-    return str(number)
+    return str(user)
 
 
 def _start(call: Execution) -> str:

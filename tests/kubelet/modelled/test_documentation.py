@@ -67,3 +67,76 @@ def test_chown_gives_files_to_others(pods: PodsCluster) -> None:
     pods.create("p", shell("sleep 1h"))
     script = "cd /tmp; mkdir d; touch d/f g; chown -R 7:8 d; chgrp 9 g; stat -c '%u %g' d d/f g"
     assert pods.run("exec", "p", "--", "sh", "-c", script) == "7 8\n7 8\n0 9\n"
+
+
+def test_ps_shows_the_program_of_an_image_as_the_main_process(pods: PodsCluster) -> None:
+    pods.create("p", {"name": "c", "image": "nginx"})
+    lines = pods.run("exec", "p", "--", "sh", "-c", "ps ax; ls").splitlines()
+    assert [line.split(maxsplit=3) for line in lines[1:5]] == [
+        ["1", "root", "0:00", "nginx: master process nginx -g daemon off;"],
+        ["2", "nginx", "0:00", "nginx: worker process"],
+        ["3", "root", "0:00", "sh -c ps ax; ls"],
+        ["4", "root", "0:00", "ps ax"],
+    ]
+    assert pods.shown("p") == "1/1 Running 0"
+
+
+def test_shell_with_one_program_gives_it_its_process(pods: PodsCluster) -> None:
+    pods.create("p", shell("sleep 1h"))
+    assert " 1 root      0:00 sleep 1h\n" in pods.run("exec", "p", "--", "ps")
+
+
+def test_killed_main_process_of_a_plain_pod_restarts_it(pods: PodsCluster) -> None:
+    mounts = [{"name": "data", "mountPath": "/data/redis"}]
+    volumes = [{"name": "data", "emptyDir": {}}]
+    container = {"name": "c", "image": "redis", "volumeMounts": mounts}
+    pods.create("p", container, volumes=volumes)
+    pods.run("exec", "p", "--", "sh", "-c", "kill -HUP 1; echo Hello > /data/redis/test-file")
+    assert pods.shown("p") == "1/1 Running 0"
+    pods.run("exec", "p", "--", "bash", "-c", "kill 1")
+    pods.advance(1)
+    assert pods.shown("p") == "1/1 Running 1"
+    ended = pods.status("p")["lastState"]["terminated"]
+    assert (ended["reason"], ended["exitCode"]) == ("Completed", 0)
+    assert pods.run("exec", "p", "--", "ls", "/data/redis") == "test-file\n"
+
+
+@pytest.mark.parametrize(
+    ("context", "mask"),
+    [
+        ({}, "00000000a80425fb"),
+        ({"capabilities": {"add": ["NET_ADMIN", "SYS_TIME"]}}, "00000000aa0435fb"),
+        ({"capabilities": {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]}}, "0000000000000400"),
+        ({"capabilities": {"add": ["ALL"], "drop": ["SYS_ADMIN"]}}, "000001ffffdfffff"),
+        ({"privileged": True}, "000001ffffffffff"),
+        ({"runAsUser": 1000}, "0000000000000000"),
+    ],
+)
+def test_proc_tells_the_capabilities_of_a_process(
+    pods: PodsCluster, context: dict[str, object], mask: str
+) -> None:
+    pods.create("p", {"name": "c", "image": "nginx", "securityContext": context})
+    status = pods.run("exec", "p", "--", "sh", "-c", "cd /proc/1; cat status")
+    assert f"CapPrm:\t{mask}\nCapEff:\t{mask}\n" in status
+
+
+def test_proc_tells_the_user_namespace_of_a_pod(pods: PodsCluster) -> None:
+    pods.create("host", shell("sleep 1h"))
+    pods.create("own", shell("sleep 1h"), hostUsers=False)
+    namespaces = {
+        name: pods.run("exec", name, "--", "readlink", "/proc/self/ns/user")
+        for name in ("host", "own")
+    }
+    assert namespaces["host"] == "user:[4026531837]\n"
+    assert namespaces["own"] != namespaces["host"]
+    maps = [pods.run("exec", name, "--", "cat", "/proc/self/uid_map") for name in ("host", "own")]
+    assert maps[0].split() == ["0", "0", "4294967295"]
+    assert maps[1].split()[0::2] == ["0", "65536"]
+
+
+def test_proc_is_made_when_it_is_looked_at(pods: PodsCluster) -> None:
+    pods.create("p", shell("sleep 1h"))
+    script = "tr '\\0' ' ' < /proc/1/cmdline; cat /proc/self/comm; ls /proc; echo x > /proc/new"
+    printed = pods.run("exec", "p", "--", "sh", "-c", script)
+    assert printed.startswith("sleep 1h sh\n1\n2\nself\n")
+    assert "Read-only file system" in printed

@@ -25,6 +25,7 @@ from kubepy.kubelet.network.view import (
     PODS,
     Caller,
     ClusterView,
+    addresses_at_the_end,
     addresses_of,
     declared_ports,
     is_address,
@@ -290,6 +291,8 @@ class Network:
         node = node_at(self._view, address)
         if node is not None:
             return self._on_node(name_of(node), number, now)
+        if any(address in addresses_at_the_end(each, now) for each in self._view.list(PODS)):
+            raise refused()
         if not outside.is_outside_address(address):
             raise timeout()
         if number not in outside.PORTS:

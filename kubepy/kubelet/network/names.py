@@ -15,8 +15,10 @@ from kubepy.api.objects.services import NONE
 from kubepy.kubelet.network.services import protocol_of
 from kubepy.kubelet.network.view import (
     NAMESPACES,
+    PODS,
     SERVICES,
     ClusterView,
+    addresses_at_the_end,
     addresses_of,
     is_address,
     slices_of,
@@ -184,6 +186,9 @@ class Zone:
         :param host: the name of the endpoint that is asked for; "": all.
         """
         domain = domain_of(service)
+        if host:
+            for address in self._addresses_at_the_end(service, host):
+                yield _Target(f"{host}.{domain}", address, 0)
         for endpoint, ports in self._ready_endpoints(service):
             for address in endpoint["addresses"]:
                 hostname = endpoint_hostname(endpoint, address)
@@ -194,6 +199,14 @@ class Zone:
                 for entry in filter(port.matches, ports):
                     number = entry.get("port") or 0
                     yield _Target(name, address, number)
+
+    def _addresses_at_the_end(self, service: AnyObject, host: str) -> Iterator[str]:
+        """Yield the addresses of a pod with a name in a Service's domain that ends just now."""
+        own_name = name_of(service)
+        for pod in self._view.list(PODS, namespace_of(service)):
+            spec = spec_of(pod)
+            if spec.get("subdomain") == own_name and spec.get("hostname") == host:
+                yield from addresses_at_the_end(pod, self._view.now)
 
     def _ready_endpoints(
         self, service: AnyObject

@@ -7,12 +7,14 @@ from datetime import datetime
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from kubepy.api.clock import parse_time
 from kubepy.api.meta import (
     AnyObject,
     labels_of,
     name_of,
     namespace_of,
     nested_list,
+    nested_map,
     spec_of,
     status_of,
 )
@@ -94,6 +96,22 @@ def addresses_of(pod: AnyObject) -> list[str]:
 
     address = status.get("podIP")
     return [address] if address else []
+
+
+def addresses_at_the_end(pod: AnyObject, now: datetime) -> list[str]:
+    """Return the addresses of a pod that has ended in this very second; none of another one.
+
+    What happens at one moment happens at once: a peer that works as long as the pod finds it.
+    """
+    status = status_of(pod)
+    if status.get("phase") not in ENDED_PHASES:
+        return []
+    second = now.replace(microsecond=0)
+    for entry in nested_list(status, "containerStatuses"):
+        finished = nested_map(entry, "state", "terminated").get("finishedAt")
+        if finished and parse_time(finished) >= second:
+            return [pod_ip["ip"] for pod_ip in nested_list(status, "podIPs")]
+    return []
 
 
 def node_addresses(node: AnyObject) -> list[str]:

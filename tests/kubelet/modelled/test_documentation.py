@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.kubelet.modelled.clusters import PodsCluster, shell
@@ -140,3 +142,48 @@ def test_proc_is_made_when_it_is_looked_at(pods: PodsCluster) -> None:
     printed = pods.run("exec", "p", "--", "sh", "-c", script)
     assert printed.startswith("sleep 1h sh\n1\n2\nself\n")
     assert "Read-only file system" in printed
+
+
+PEERS = """
+apiVersion: v1
+kind: Service
+metadata: {name: headless}
+spec:
+  clusterIP: None
+  selector: {job-name: peers}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: peers}
+spec:
+  completions: 3
+  parallelism: 3
+  completionMode: Indexed
+  template:
+    spec:
+      subdomain: headless
+      restartPolicy: Never
+      containers:
+      - name: c
+        image: bash
+        command:
+        - bash
+        - -c
+        - |
+          for i in 0 1 2; do
+            until ping -c 1 peers-$i.headless > /dev/null 2>&1; do
+              sleep 1
+            done
+            echo "found $i"
+          done
+"""
+
+
+def test_pods_of_a_job_find_each_other_though_one_ends_first(
+    pods: PodsCluster, tmp_path: Path
+) -> None:
+    manifest = tmp_path / "peers.yaml"
+    manifest.write_text(PEERS)
+    pods.run("create", "-f", str(manifest))
+    pods.advance(5)
+    assert pods.run("get", "job", "peers", "--no-headers").split()[1:3] == ["Complete", "3/3"]

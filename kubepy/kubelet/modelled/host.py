@@ -174,6 +174,15 @@ class PodHost:
                 problems.append(f"MountVolume.SetUp failed for volume {name} : {error}")
         return problems
 
+    def missing_pull_secrets(self) -> list[str]:
+        """Return the names of the Secrets for registries that are not there."""
+        missing: list[str] = []
+        for reference in self._pod["spec"].get("imagePullSecrets") or ():
+            name = reference.get("name") or ""
+            if self._agent.find("secrets", namespace_of(self._pod), name) is None:
+                missing.append(name)
+        return missing
+
     def takes_image(self, container: Container) -> bool:
         """Tell whether the node has the image, and note that it has it from now on."""
         images = self._agent.images.setdefault(name_of(self._node), {})

@@ -61,6 +61,9 @@ class Host(Protocol):
     def mount_problems(self, record: PodRecord, now: datetime) -> list[str]:
         """Return what keeps volumes from being mounted, as the messages of ``FailedMount``."""
 
+    def missing_pull_secrets(self) -> list[str]:
+        """Return the names of the Secrets for registries that are not there."""
+
     def takes_image(self, container: Container) -> bool:
         """Tell whether the node has the image of a container, and note that it has it from now
         on."""

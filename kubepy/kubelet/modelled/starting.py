@@ -130,6 +130,7 @@ def _has_image(life: PodLife, container: Container, record: ContainerRecord) -> 
         record.due = None
         return True
 
+    note_missing_pull_secrets(life)
     life.emit(NORMAL, "Pulling", f"Pulling image {quote(image)}", name)
     seconds = _pull_seconds(life, behaviour)
     if seconds <= 0:
@@ -171,6 +172,7 @@ def note_image(life: PodLife, container: Container) -> None:
     """Note that the image of a container is there, pulled at once where it has to be."""
     if note_present_image(life, container):
         return
+    note_missing_pull_secrets(life)
     life.emit(NORMAL, "Pulling", f"Pulling image {quote(container['image'])}", container["name"])
     _note_pulled(
         life,
@@ -178,6 +180,19 @@ def note_image(life: PodLife, container: Container) -> None:
         life.record_of(container),
         0.0,
     )
+
+
+def note_missing_pull_secrets(life: PodLife) -> None:
+    """Say which Secrets for the registry are not there, before an image is pulled
+    (``getPullSecretsForPod``)."""
+    names = life.host.missing_pull_secrets()
+    if names:
+        life.emit(
+            WARNING,
+            "FailedToRetrieveImagePullSecret",
+            f"Unable to retrieve some image pull secrets ({', '.join(names)}); "
+            "attempting to pull the image may not succeed.",
+        )
 
 
 def note_start(life: PodLife, container: Container) -> None:
@@ -241,6 +256,7 @@ def _fail_pull(life: PodLife, container: Container, record: ContainerRecord) -> 
         f"rpc error: code = NotFound desc = failed to pull and unpack image {quote(image)}: "
         "not found"
     )
+    note_missing_pull_secrets(life)
     life.emit(NORMAL, "Pulling", f"Pulling image {quote(image)}", name)
     life.emit(WARNING, "Failed", f"Failed to pull image {quote(image)}: {problem}", name)
     life.emit(WARNING, "Failed", f"Error: {ERR_IMAGE_PULL}", name)

@@ -187,3 +187,19 @@ def test_pods_of_a_job_find_each_other_though_one_ends_first(
     pods.run("create", "-f", str(manifest))
     pods.advance(5)
     assert pods.run("get", "job", "peers", "--no-headers").split()[1:3] == ["Complete", "3/3"]
+
+
+@pytest.mark.parametrize("command", [[], ["sleep", "1h"]])
+def test_missing_pull_secret_is_an_event_and_no_obstacle(
+    pods: PodsCluster, command: list[str]
+) -> None:
+    container = {"name": "c", "image": "registry.example.com/own:v1", "command": command}
+    pods.run("create", "secret", "docker-registry", "there", "--docker-username=u",
+             "--docker-password=p")  # fmt: skip
+    pods.create("p", container, imagePullSecrets=[{"name": "there"}, {"name": "wrong"}])
+    message = (
+        "Unable to retrieve some image pull secrets (wrong); "
+        "attempting to pull the image may not succeed."
+    )
+    assert ("FailedToRetrieveImagePullSecret", message, 1) in pods.events("p")
+    assert pods.shown("p") == "1/1 Running 0"

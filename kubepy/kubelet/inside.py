@@ -179,6 +179,7 @@ class OpenContainer:
         """The processes of the container."""
         machine = self._life.machine_for_commands(self._name)
         self._version = machine.files.version
+        self._life.share_processes()
         self._life.run_machines(self._client.clock.now())
         return RunningContainer(machine, self._behaviour)
 
@@ -189,8 +190,11 @@ class OpenContainer:
         for container, _ in self._life.running():
             stopping.collect_output(self._life, container)
         self._life.store_machines()
-        has_ended = machine.has_main and machine.exit_of(1) is not None
-        self._life.record_of(self._name).is_ended = has_ended
+        has_ended = False
+        for name, each in self._life.machines().items():
+            is_over = each.has_main and each.exit_of(1) is not None
+            self._life.record_of(name).is_ended = is_over
+            has_ended = has_ended or is_over
         self._pods.keep(self._pod, self._record)
         if machine.files.version != self._version or has_ended:
             self.is_to_be_seen = True

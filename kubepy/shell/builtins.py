@@ -670,12 +670,14 @@ def kill(stack: Stack, args: list[str]) -> int:
         if word == "--":
             continue
         pid = _pid_of(stack, word)
-        process = stack.machine.processes.get(abs(pid))
+        if pid == 1 and stack.machine.neighbours:
+            continue  # the program of the sandbox, which does nothing
+        machine, process = stack.machine.process_at(abs(pid))
         if process is None or not process.is_alive:
             stack.complain("kill: No such process")
             status = 1
         elif number:
-            stack.machine.deliver(process, number)
+            machine.deliver(process, number)
     return status
 
 

@@ -34,6 +34,7 @@ from kubepy.shell.processes import (
 from kubepy.shell.processfiles import ProcessFiles
 from kubepy.shell.surroundings import Isolated, Surroundings
 from kubepy.shell.syntax import Script, ShellCommand
+from kubepy.shell.utility import ListedProcess
 
 with lazy_imports():
     from kubepy.shell.utilities import busyboxwords
@@ -89,6 +90,8 @@ class Kernel(ABC):
     :ivar env: the environment that processes are started with.
     :ivar now: the moment up to which everything has been done.
     :ivar unknowns: the programs and constructs that were met and are not known, once each.
+    :ivar neighbours: the other containers whose processes these see; :meth:`share_processes`.
+    :ivar pid_offset: the difference of the pids that are shown then to those here.
     """
 
     def __init__(
@@ -103,6 +106,8 @@ class Kernel(ABC):
         setting = setting or ContainerSetting()
         self.setting = setting
         self.running_pid = 1
+        self.pid_offset = 0
+        self.neighbours: list[Kernel] = []
         self.files = files
         self.env = dict(env)
         self.now = now
@@ -295,6 +300,34 @@ class Kernel(ABC):
         if process is None or process.code is None:
             return 127
         return process.code
+
+    def share_processes(self, machines: Sequence[Kernel], first_pid: int) -> None:
+        """See the processes of other containers too, as with ``shareProcessNamespace``."""
+        self.neighbours = [machine for machine in machines if machine is not self]
+        self.pid_offset = first_pid - 1
+
+    def process_at(self, pid: int) -> tuple[Kernel, Process | None]:
+        """Return the process that has a pid as it is shown, with the container that it is in."""
+        for machine in (self, *self.neighbours):
+            process = machine.processes.get(pid - machine.pid_offset)
+            if process is not None:
+                return machine, process
+        return self, self.processes.get(pid)
+
+    def listed(self) -> list[ListedProcess]:
+        """Return the processes that can be seen, as they are shown."""
+        shown: list[ListedProcess] = []
+        if self.neighbours:
+            shown.append((1, 0, 0, "/pause"))
+        for machine in (self, *self.neighbours):
+            offset = machine.pid_offset
+            for process in machine.processes.values():
+                if process.is_alive:
+                    parent = process.parent + offset if process.parent else 0
+                    user = process.owner or machine.user
+                    command = " ".join(process.argv)
+                    shown.append((process.pid + offset, parent, user, command))
+        return sorted(shown, key=lambda process: process[0])
 
     def new_pid(self) -> int:
         """Return the pid of the next process."""

@@ -7,12 +7,12 @@ those of processes that tell who a process is.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from kubepy.lazy import blake2b
-from kubepy.shell.files import FOLDER, LINK, REGULAR, Node, Tree
+from kubepy.shell.files import FOLDER, LINK, REGULAR, FileSystem, Node, Tree
 
 if TYPE_CHECKING:
     from kubepy.shell.processes import Process
@@ -29,7 +29,12 @@ class ProcessTable(Protocol):
     """The processes of a container, with what they have in common."""
 
     running_pid: int
+    pid_offset: int
 
+    @property
+    def neighbours(self) -> Sequence[ProcessTable]: ...
+    @property
+    def files(self) -> FileSystem: ...
     @property
     def processes(self) -> Mapping[int, Process]: ...
     @property
@@ -59,15 +64,27 @@ class ProcessFiles(Tree):
     def root(self) -> Node:
         """The files as they are now."""
         root = Node(FOLDER, SEARCHABLE, self._machine.now)
+        offset = self._machine.pid_offset
         for process in self._machine.processes.values():
             if process.is_alive:
-                root.children[str(process.pid)] = self._folder(process)
-        root.children["self"] = self._link(str(self._machine.running_pid))
+                root.children[str(process.pid + offset)] = self._folder(process)
+        root.children["self"] = self._link(str(self._machine.running_pid + offset))
+        for neighbour in self._machine.neighbours:
+            self._add_neighbour(root, neighbour)
         return root
 
     @root.setter
     def root(self, value: Node) -> None:
         """Ignore the root that every tree is made with."""
+
+    def _add_neighbour(self, root: Node, neighbour: ProcessTable) -> None:
+        """Add the processes of another container, with a way to its files."""
+        files = ProcessFiles(neighbour)
+        for process in neighbour.processes.values():
+            if process.is_alive:
+                folder = files._folder(process)
+                folder.children["root"] = neighbour.files.root.root
+                root.children[str(process.pid + neighbour.pid_offset)] = folder
 
     def _folder(self, process: Process) -> Node:
         machine = self._machine

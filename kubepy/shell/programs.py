@@ -301,14 +301,12 @@ class Programs:
     def _listed(self, caller: Process, argv: list[str]) -> list[ListedProcess]:
         """Return the processes, for ``ps``: with itself, where a shell runs it in its own."""
         machine = self._machine
-        listed: list[ListedProcess] = []
-        for process in machine.processes.values():
-            if process.is_alive:
-                user = process.owner or machine.user
-                listed.append((process.pid, process.parent, user, " ".join(process.argv)))
+        listed = machine.listed()
         if argv[0] == "ps" and program_name(caller.argv[0]) != "ps":
-            listed.append((machine.new_pid(), caller.pid, machine.user, " ".join(argv)))
-        return sorted(listed)
+            offset = machine.pid_offset
+            own = (machine.new_pid() + offset, caller.pid + offset, machine.user, " ".join(argv))
+            listed.append(own)
+        return sorted(listed, key=lambda process: process[0])
 
     def _began(self) -> datetime | None:
         main = self._machine.processes.get(1)

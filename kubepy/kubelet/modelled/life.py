@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from kubepy.shell.surroundings import HttpAnswer, NetworkRequest
 
 NORMAL, WARNING = "Normal", "Warning"
+# The pids of containers that share them: the first is the sandbox's, the next few are those of the
+# programs that a runtime begins with.
+FIRST_PID, PIDS_OF_CONTAINER = 8, 100
 SPEC_FIELDS = {
     "containers": "spec.containers",
     "initContainers": "spec.initContainers",
@@ -289,6 +292,14 @@ class PodLife:
         for container, _ in self.running():
             self.machine(container["name"])
         return self._machines
+
+    def share_processes(self) -> None:
+        """Let the processes of all containers see each other, where the pod says so."""
+        if not self.pod["spec"].get("shareProcessNamespace"):
+            return
+        machines = [self.machine_for_commands(each["name"]) for each, _ in self.running()]
+        for place, machine in enumerate(machines):
+            machine.share_processes(machines, FIRST_PID + place * PIDS_OF_CONTAINER)
 
     def run_machines(self, until: datetime) -> None:
         """Let the processes of all containers go on up to a moment, in the order of time: what one

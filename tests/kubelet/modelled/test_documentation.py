@@ -203,3 +203,26 @@ def test_missing_pull_secret_is_an_event_and_no_obstacle(
     )
     assert ("FailedToRetrieveImagePullSecret", message, 1) in pods.events("p")
     assert pods.shown("p") == "1/1 Running 0"
+
+
+def test_shared_process_namespace_shows_the_other_containers(pods: PodsCluster) -> None:
+    tools = {**shell("sleep 3600"), "name": "tools"}
+    pods.create("p", {"name": "c", "image": "nginx"}, tools, shareProcessNamespace=True)
+    lines = pods.run("exec", "p", "-c", "tools", "--", "ps", "ax").splitlines()
+    assert [line.split(maxsplit=3)[::3] for line in lines[1:]] == [
+        ["1", "/pause"],
+        ["8", "nginx: master process nginx -g daemon off;"],
+        ["9", "nginx: worker process"],
+        ["108", "sleep 3600"],
+        ["109", "ps ax"],
+    ]
+    script = "kill -HUP 8; head -2 /proc/8/root/etc/nginx/nginx.conf; kill 1; readlink /proc/self"
+    printed = pods.run("exec", "p", "-c", "tools", "--", "sh", "-c", script)
+    assert "user  nginx;" in printed
+    assert printed.endswith("\n110\n")
+    assert "No such process" not in printed
+    assert pods.shown("p") == "2/2 Running 0"
+    pods.run("exec", "p", "-c", "tools", "--", "sh", "-c", "kill 8")
+    pods.advance(1)
+    assert pods.shown("p") == "2/2 Running 1"
+    assert pods.status("p")["restartCount"] == 1

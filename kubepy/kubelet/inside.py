@@ -176,7 +176,7 @@ class OpenContainer:
 
     @cached_property
     def machine(self) -> ContainerMachine:
-        """The processes of the container."""
+        """The processes of the container. What those of the others have done by now is there."""
         machine = self._life.machine_for_commands(self._name)
         self._version = machine.files.version
         self._life.share_processes()

@@ -685,9 +685,12 @@ class ShellInterpreter(Stack):
         self.run_unknown(frame, frame[DATA])
 
     def on_input(self, frame: Frame) -> None:
-        """Carry out the next commands that a shell reads from its input."""
+        """Carry out the next commands that a shell reads from its input: whoever types them goes on
+        after a program of which nothing is known."""
         machine = self.machine
         process = self.process
+        if process.unknown_ends is None:
+            process.unknown_ends = 0.0
         handle = machine.handle_of(process, 0)
         if handle is None:
             self.pop()

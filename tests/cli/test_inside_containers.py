@@ -77,6 +77,14 @@ def test_exec_reads_script_from_stdin(kubepy: Kubepy) -> None:
     assert done == Done("one\ngot two\n", "", 0)
 
 
+def test_shell_goes_on_after_a_program_that_is_not_known(kubepy: Kubepy) -> None:
+    done = kubepy(
+        *("run", "typed", "-i", "--rm", "--restart=Never", "--image=busybox"),
+        stdin="ethtool eth0\necho still here\n",
+    )
+    assert (done.status, "still here\n" in done.out) == (0, True)
+
+
 def test_exec_that_sleeps_beside_a_loop_ends_after_its_time(kubepy: Kubepy) -> None:
     before = int(kubepy("exec", "ticks", "--", "date", "+%s").out)
     assert kubepy("exec", "ticks", "--", "sleep", "12") == Done("", "", 0)

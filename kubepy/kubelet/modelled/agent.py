@@ -99,16 +99,18 @@ def node_agent(
     opening: list[str] = []  # pods whose processes are run up to now
 
     def machine_of(pod: Pod, container: Container) -> Machine | None:
-        machine = opened_machine(
+        life = opened_pod(
             agent,
             client,
             pod,
-            container,
         )
+        if life is None:
+            return None
+        machine = life.machine_for_commands(container["name"])
         uid = uid_of(pod)
-        if machine is not None and uid not in opening:  # it may be a process of it that asks
+        if uid not in opening:  # it may be a process of it that asks
             opening.append(uid)
-            machine.run(max(client.clock.now(), machine.now))
+            life.run_machines(client.clock.now())
             opening.remove(uid)
         return machine
 
@@ -126,11 +128,8 @@ def node_agent(
     return agent
 
 
-def opened_machine(
-    agent: NodeAgent, client: Client, pod: Pod, container: Container
-) -> Machine | None:
-    """Return the processes and files of a container as they were last, to be looked at; None for
-    one on a node that is gone."""
+def opened_pod(agent: NodeAgent, client: Client, pod: Pod) -> PodLife | None:
+    """Return a pod as it was last, to be looked at; None for one on a node that is gone."""
     now = client.clock.now()
     node = agent.view.get("nodes", "", pod["spec"].get("nodeName") or "")
     if node is None:
@@ -143,7 +142,7 @@ def opened_machine(
         cast("Node", node),
         is_rehearsal=True,
     )
-    return PodLife(run_pod, record, host).machine_for_commands(container["name"])
+    return PodLife(run_pod, record, host)
 
 
 class ClientView:

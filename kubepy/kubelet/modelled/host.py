@@ -12,8 +12,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
+from kubepy.api.clock import parse_time
 from kubepy.api.meta import controller_of, name_of, namespace_of, uid_of
 from kubepy.api.objects.images import image_repository
+from kubepy.api.objects.pods import is_restartable_init_container
 from kubepy.api.values.quantity import Quantity
 from kubepy.kubelet.behaviours import Behaviour, Behaviours
 from kubepy.kubelet.capabilities import capabilities_of
@@ -39,6 +41,7 @@ from kubepy.kubelet.modelled.statuses import reported_status
 from kubepy.kubelet.modelled.tokens import with_account_mount, with_account_volume
 from kubepy.kubelet.mounts import ContainerFiles, file_reader
 from kubepy.kubelet.network import Network, service_environment
+from kubepy.kubelet.network.listeners import running_containers
 from kubepy.kubelet.obstacles import CONFIG_ERROR, obstacles_of
 from kubepy.kubelet.outcomes import StartObstacles, Waiting
 from kubepy.kubelet.payloads import MountError, VolumeSources, is_projection
@@ -49,7 +52,7 @@ from kubepy.shell.files import Tree
 from kubepy.shell.machine import ContainerSetting, Machine
 
 if TYPE_CHECKING:
-    from kubepy.api.meta import AnyObject
+    from kubepy.api.meta import AnyObject, Object
     from kubepy.api.objects.references import Find
     from kubepy.api.typed import Container, Node, Pod
     from kubepy.kubelet.lastingvolumes import LastingVolumes
@@ -199,16 +202,21 @@ class PodHost:
             return None
         return Quantity.parse(text).value()
 
-    def ends_by_itself(self) -> bool:
-        """Tell whether programs of which nothing is known end after a moment: those of Jobs."""
-        return (controller_of(self._pod) or {}).get("kind") == "Job"
+    def ends_by_itself(self, container: Container) -> bool:
+        """Tell whether programs of which nothing is known end after a moment: those of Jobs, and of
+        init containers."""
+        if (controller_of(self._pod) or {}).get("kind") == "Job":
+            return True
+        if is_restartable_init_container(container):
+            return False
+        return container in (self._pod["spec"].get("initContainers") or ())
 
     # --- processes
 
     def start(self, record: PodRecord, container: Container, now: datetime) -> MainProcess:
         """Start the main process of a container. Raises StartError."""
         behaviour = self.behaviour(container)
-        variables = self._variables(container)
+        variables = self._variables(container, record)
         command, arguments = command_of(container, variables)
         expanded: Container = {**container, "command": command, "args": arguments}
         program = program_of(expanded, behaviour)
@@ -244,7 +252,7 @@ class PodHost:
     def new_machine(self, record: PodRecord, container: Container, now: datetime) -> Machine:
         """Return a machine in which nothing runs."""
         behaviour = self.behaviour(container)
-        variables = self._variables(container)
+        variables = self._variables(container, record)
         self._load_trees(record, now)
         files = self._container_files(container, variables).new(
             behaviour.files, now, self._dns_address()
@@ -254,7 +262,7 @@ class PodHost:
             cwd=container.get("workingDir") or "/",
             hostname=hostname_in_container(self._pod),
             user=user_of(self._pod, container),
-            unknown_ends=0.0 if self.ends_by_itself() else None,
+            unknown_ends=0.0 if self.ends_by_itself(container) else None,
             has_busybox=has_busybox(container["image"]),
             group=group_of(self._pod, container),
             groups=groups_of(self._pod, container),
@@ -295,13 +303,20 @@ class PodHost:
             machine.add_resident(" ".join(words) or f"/{image.rpartition('/')[2]}")
         return machine
 
-    def _variables(self, container: Container) -> dict[str, str]:
-        """Return the variables that the kubelet gives to a container."""
+    def _variables(self, container: Container, record: PodRecord | None = None) -> dict[str, str]:
+        """Return the variables that the kubelet gives to a container.
+
+        :param record: the run that it tells of knows only the Services that were there at its
+            start; None: those of now.
+        """
         spec = self._pod["spec"]
         own = namespace_of(self._pod)
         services: list[Any] = []
         if spec.get("enableServiceLinks", True):
-            services = list(self._agent.view.list("services", own))
+            start = None if record is None else self._reported_start(record, container)
+            for service in self._agent.view.list("services", own):
+                if start is None or _was_there(service, start, self._pod):
+                    services.append(service)
         master = self._agent.view.get("services", "default", "kubernetes")
         if master is not None and master not in services:
             services.append(master)
@@ -313,6 +328,18 @@ class PodHost:
             self._node,
             file_reader(self._trees),
         )
+
+    def _reported_start(self, record: PodRecord, container: Container) -> datetime | None:
+        """Return when the run of a container began which the pod's status tells of; None where its
+        present run begins only now."""
+        name = container["name"]
+        run = record.containers.get(name)
+        started = run.started if run is not None else None
+        for reported, start in running_containers(self._pod):
+            is_this_run = started is not None and start == started.replace(microsecond=0)
+            if reported["name"] == name and is_this_run:
+                return start
+        return None
 
     def _container_files(
         self, container: Container, variables: Mapping[str, str]
@@ -534,3 +561,13 @@ class PodHost:
         if seconds is None:
             return None
         return started + timedelta(seconds=seconds)
+
+
+def _was_there(service: Object, start: datetime, pod: Pod) -> bool:
+    """Tell whether a Service was there when a container of a pod started. Of what happened in the
+    same second the later change has the greater resourceVersion."""
+    metadata = service["metadata"]
+    created = parse_time(metadata["creationTimestamp"])
+    if created != start:
+        return created < start
+    return int(metadata["resourceVersion"]) < int(pod["metadata"]["resourceVersion"])

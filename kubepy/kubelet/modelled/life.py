@@ -88,8 +88,9 @@ class Host(Protocol):
     def rehearsing(self) -> Host:
         """Return a host for a look ahead, which leaves no trace."""
 
-    def ends_by_itself(self) -> bool:
-        """Tell whether programs of which nothing is known end after a moment: those of Jobs."""
+    def ends_by_itself(self, container: Container) -> bool:
+        """Tell whether programs of which nothing is known end after a moment: those of Jobs, and of
+        init containers."""
 
     def begin_log(self, container: Container, run: int) -> None:
         """Begin the log of a run."""

@@ -383,7 +383,7 @@ def _set_times(life: PodLife, container: Container, record: ContainerRecord) -> 
         low, high = behaviour.ready_after
         record.gets_ready = life.after(life.host.draw("kubepy.dev/ready-after", low, high))
     is_opaque = life.machine(container["name"]) is None
-    if is_opaque and not behaviour.listens and life.host.ends_by_itself():
+    if is_opaque and not behaviour.listens and life.host.ends_by_itself(container):
         record.ends = record.ends or life.now
     limit = life.host.memory_limit(container)
     if limit is not None and behaviour.memory is not None and behaviour.memory > limit:

@@ -117,6 +117,27 @@ def test_init_container_that_fails_is_tried_again(pods: PodsCluster) -> None:
     assert pods.pod("p")["status"]["phase"] == "Pending"
 
 
+@pytest.mark.parametrize(
+    "container",
+    [
+        {"name": "i", "image": "example/own"},
+        {"name": "i", "image": "busybox", "command": ["git", "clone", "https://example.com/a"]},
+        {"name": "i", "image": "busybox", "command": ["sh", "-c", "git clone a && echo cloned"]},
+    ],
+)
+def test_init_container_of_which_nothing_is_known_lets_the_pod_start(
+    pods: PodsCluster, container: dict[str, object]
+) -> None:
+    pods.create("p", {"name": "c", "image": "nginx"}, initContainers=[container])
+    assert pods.shown("p") == "1/1 Running 0"
+
+
+def test_sidecar_of_which_nothing_is_known_runs_on(pods: PodsCluster) -> None:
+    sidecar = {"name": "i", "image": "example/own", "restartPolicy": "Always"}
+    pods.create("p", {"name": "c", "image": "nginx"}, initContainers=[sidecar])
+    assert "running" in pods.state("p", "i")
+
+
 def test_sidecar_starts_first_and_stops_last(pods: PodsCluster) -> None:
     sidecar = {**shell("trap 'echo bye; exit 0' TERM; while :; do sleep 1; done"), "name": "side"}
     sidecar["restartPolicy"] = "Always"
@@ -134,6 +155,24 @@ def test_containers_share_an_empty_volume(pods: PodsCluster) -> None:
     pods.create("p", writer, reader, volumes=[{"name": "v", "emptyDir": {}}])
     pods.advance(2)
     assert pods.logs("p", "-c", "reader") == "content\n"
+
+
+def test_files_that_another_container_has_written_by_now_are_there(pods: PodsCluster) -> None:
+    mount = {"volumeMounts": [{"name": "v", "mountPath": "/usr/share/nginx/html"}]}
+    path = "/usr/share/nginx/html/index.html"
+    script = f"n=0; while true; do echo $n > {path}; n=$((n+10)); sleep 10; done"
+    pods.create(
+        "p",
+        {"name": "web", "image": "nginx", **mount},
+        shell(script, **mount),
+        volumes=[{"name": "v", "emptyDir": {}}],
+    )
+    pods.advance(25)
+    assert pods.run("exec", "p", "-c", "web", "--", "cat", path) == "20\n"
+    pods.advance(10)
+    address = pods.pod("p")["status"]["podIP"]
+    pods.create("client", shell(f"wget -qO- {address}"), restartPolicy="Never")
+    assert pods.logs("client") == "30\n"
 
 
 def test_program_that_handles_term_ends_by_it(pods: PodsCluster) -> None:
@@ -416,6 +455,20 @@ def test_environment_names_the_api_server_in_every_namespace(pods: PodsCluster) 
     container = {"name": "c", "image": "busybox", "command": ["printenv", "KUBERNETES_PORT"]}
     pods.create("p", container, restartPolicy="Never")
     assert pods.logs("p") == "tcp://10.96.0.1:443\n"
+
+
+def test_environment_has_only_services_that_are_older_than_the_run(pods: PodsCluster) -> None:
+    service = {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}]}}
+    for name in ("before", "after"):
+        if name == "after":
+            pods.create("p", {"name": "c", "image": "nginx"})
+        pods.cluster.client.create({**service, "metadata": {"name": name}}, namespace="default")
+    pods.create("later", {"name": "c", "image": "nginx"})
+    names = {}
+    for pod in ("p", "later"):
+        text = pods.run("exec", pod, "--", "printenv")
+        names[pod] = [name for name in ("BEFORE", "AFTER") if f"{name}_SERVICE_HOST=" in text]
+    assert names == {"p": ["BEFORE"], "later": ["BEFORE", "AFTER"]}
 
 
 def test_container_finds_its_namespace_where_a_token_is(pods: PodsCluster) -> None:

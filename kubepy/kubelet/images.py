@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _DATA = Path(__file__).parent / "data" / "images.json"
 PLACEHOLDER = re.compile(r"\{(?P<name>-[\w-]+|\$\w+):(?P<default>[^}]*)\}")
+COMMAND_WORD_ENDS = re.compile(r"[\s;&|(){}<>`'\"]+")
 # The registries that serve what registry.k8s.io does.
 SAME_REGISTRIES = {
     "k8s.gcr.io/": "registry.k8s.io/",
@@ -138,8 +139,8 @@ class ImageFacts:
         if not command and self._entrypoint and takes_args:
             return True
         line = " ".join((*command, *args))
-        words = re.findall(r"[\w.+-]+", line)
-        return not set(words).isdisjoint(self.programs)
+        names = {os.path.basename(word) for word in COMMAND_WORD_ENDS.split(line)}
+        return not names.isdisjoint(self.programs)
 
     def fields(
         self, container: Container, variables: Sequence[str]

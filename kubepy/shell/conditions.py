@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from kubepy.shell import globbing
 from kubepy.shell.files import FileSystem
+from kubepy.shell.utilities.patterns import CLASSES
 
 UNARY_FILES = frozenset("abcdefghkLnNOGprSstuwxz")
 COMPARISONS = {"-eq", "-ne", "-lt", "-le", "-gt", "-ge"}
@@ -26,6 +27,7 @@ class Condition:
     """One condition over words.
 
     :param is_extended: the rules of ``[[``: the right side of ``=`` is a pattern.
+    :ivar groups: what the last ``=~`` and its groups have matched; None: there was none.
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class Condition:
         self._files = files
         self._cwd = cwd
         self._is_extended = is_extended
+        self.groups: list[str] | None = None
 
     def holds(self) -> bool:
         """Tell whether the condition holds. Raises ConditionError."""
@@ -183,7 +186,8 @@ class Condition:
             case ">":
                 return left > right
             case "=~":
-                return _matches_regex(left, right)
+                self.groups = _regex_groups(left, right)
+                return bool(self.groups)
         return self._compare_files(left, operator, right)
 
     def _compare_files(self, left: str, operator: str, right: str) -> bool:
@@ -226,10 +230,15 @@ def _compare(left: int, operator: str, right: int) -> bool:
     return left >= right
 
 
-def _matches_regex(text: str, pattern: str) -> bool:
-    for name, members in (("alpha", "a-zA-Z"), ("digit", "0-9"), ("alnum", "a-zA-Z0-9")):
+def _regex_groups(text: str, pattern: str) -> list[str]:
+    """Return what a regular expression and its groups match in a text; nothing where it does not
+    match."""
+    for name, members in CLASSES.items():
         pattern = pattern.replace(f"[:{name}:]", members)
     try:
-        return re.search(pattern, text) is not None
+        match = re.search(pattern, text)
     except re.error:
         raise ConditionError(f"{pattern}: bad regular expression") from None
+    if match is None:
+        return []
+    return [match[0], *match.groups("")]

@@ -29,6 +29,7 @@ from kubepy.shell.programs import Programs
 from kubepy.shell.scope import FatalError, set_variable
 from kubepy.shell.stack import DATA, KIND, NODE, SCRIPT, STEP, Stack
 from kubepy.shell.syntax import Assignment, Redirect, ShellCommand, Word
+from kubepy.shell.tracing import bash_trace, posix_trace
 
 FAILED = 2  # the step of a compound command whose redirections have failed
 BAD_DESCRIPTOR = "Bad file descriptor"
@@ -280,6 +281,7 @@ class ShellInterpreter(Stack):
         for word in node.words:
             takes_pattern = bool(words) and words[-1] in ("=", "==", "!=")
             words.append(expansion.pattern(word) if takes_pattern else expansion.text(word))
+        self.trace([], ["[[", *words, "]]"], is_quoted=False)
         condition = Condition(
             words,
             self.machine.files,
@@ -291,6 +293,8 @@ class ShellInterpreter(Stack):
         except ConditionError as error:
             self.complain(error.message)
             status = 2
+        if condition.groups is not None:
+            self.set_elements("BASH_REMATCH", condition.groups)
         self.pop(status)
         self.check_errexit()
 
@@ -462,7 +466,7 @@ class ShellInterpreter(Stack):
             )
             return
         variables = self.assigned(node.assignments, expansion)
-        self.trace(words)
+        self.trace([*variables.items()], words)
         frame[KIND] = "restore"
         frame[DATA] = {str(number): handle for number, handle in self.process.handles.items()}
         if not self.redirect(node.redirects, targets):
@@ -507,8 +511,11 @@ class ShellInterpreter(Stack):
         self, frame: Frame, node: ShellCommand, expansion: WordExpansion, targets: list[str]
     ) -> None:
         """Set variables; the status is that of the last substitution."""
+        variables: list[tuple[str, str]] = []
         for assignment in node.assignments:
-            self.assign(assignment, expansion)
+            value = self.assign(assignment, expansion)
+            variables.append((assignment.name, value))
+        self.trace(variables)
         waiting: dict[str, Any] = frame[DATA] or {}
         self.pop()
         handles = dict(self.process.handles)
@@ -548,11 +555,19 @@ class ShellInterpreter(Stack):
             last = present[-1].removeprefix(name).strip("[]")
             begin = int(last or 0) + 1
         if not assignment.is_appended:
-            for each in present:
-                self.process.shell.variables.pop(each, None)
-        for number, value in enumerate(values, begin):
-            scope.assign(element_name(name, number), value)
+            self.set_elements(name, values)
+        else:
+            for number, value in enumerate(values, begin):
+                scope.assign(element_name(name, number), value)
         return values[0] if values else ""
+
+    def set_elements(self, name: str, values: Sequence[str]) -> None:
+        """Set an array to these elements."""
+        scope = self.scope()
+        for present in scope.element_names(name):
+            self.process.shell.variables.pop(present, None)
+        for number, value in enumerate(values):
+            scope.assign(element_name(name, number), value)
 
     def assigned(self, assignments: list[Assignment], expansion: WordExpansion) -> dict[str, str]:
         """Return the variables that a command gets. Each sees those before it."""
@@ -564,12 +579,22 @@ class ShellInterpreter(Stack):
         self.restore_variables(saved)
         return values
 
-    def trace(self, words: list[str]) -> None:
-        """Print a command, as ``set -x`` wants it."""
-        if "x" not in self.process.shell.options:
+    def trace(
+        self,
+        variables: Sequence[tuple[str, str]],
+        words: Sequence[str] = (),
+        *,
+        is_quoted: bool = True,
+    ) -> None:
+        """Print a command and the variables that it sets, as ``set -x`` wants it."""
+        shell = self.process.shell
+        if "x" not in shell.options:
             return
-        text = " ".join(words)
-        self.machine.write(self.process, 2, f"+ {text}\n".encode("utf-8", "surrogateescape"))
+        if shell.has_braces:
+            text = bash_trace(variables, words, is_quoted=is_quoted)
+        else:
+            text = posix_trace(variables, words)
+        self.machine.write(self.process, 2, text.encode("utf-8", "surrogateescape"))
 
     def on_restore(self, frame: Frame) -> None:
         """Put the descriptors back that a command had redirected."""

@@ -77,6 +77,13 @@ def test_exec_reads_script_from_stdin(kubepy: Kubepy) -> None:
     assert done == Done("one\ngot two\n", "", 0)
 
 
+def test_name_of_a_pod_that_was_removed_at_its_end_is_free_at_once(kubepy: Kubepy) -> None:
+    run = ("run", "typed", "-i", "--rm", "--image=busybox", "--", "sh")
+    assert kubepy(*run, stdin="echo one\n").status == 0
+    assert kubepy("create", "configmap", "other").status == 0
+    assert "two\n" in kubepy(*run, stdin="echo two\n").out
+
+
 def test_shell_goes_on_after_a_program_that_is_not_known(kubepy: Kubepy) -> None:
     done = kubepy(
         *("run", "typed", "-i", "--rm", "--restart=Never", "--image=busybox"),

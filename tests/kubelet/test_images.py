@@ -180,3 +180,10 @@ def test_web_server_gives_the_files_of_its_folder() -> None:
     behaviour = behaviour_of("nginx")
     assert behaviour.serves == "/usr/share/nginx/html"
     assert "Welcome to nginx!" in behaviour.files["/usr/share/nginx/html/index.html"]
+
+
+def test_script_that_writes_the_name_of_a_program_does_not_run_it() -> None:
+    script = "echo [mysqld] > /mnt/conf.d/server-id.cnf"
+    container = {"command": ["bash", "-c", script]}
+    assert behaviour_of("mysql:5.7", **container).listens is None
+    assert behaviour_of("mysql:5.7", command=["sh", "-c", "exec mysqld"]).listens == (3306, 33060)

@@ -19,6 +19,9 @@ SCRIPTS = [
     "a=(\n one # a comment\n two\n)\necho ${a[1]}",
     'a=(1 2 3); a=(only); echo "${a[@]}"; unset a; echo "[${a[*]}]"',
     'IFS=,; a=(1 2); echo "${a[*]}"',
+    "[[ web-12 =~ -([0-9]+)$ ]] && echo ${BASH_REMATCH[1]} ${BASH_REMATCH[0]}",
+    '[[ "f1 2" =~ ^(.*)[[:space:]](x?)(.*)$ ]]; echo "${#BASH_REMATCH[@]}:${BASH_REMATCH[2]}:"',
+    "[[ ab =~ a(b) ]]; [[ ab =~ x(y) ]]; echo $? ${#BASH_REMATCH[@]}",
 ]
 
 

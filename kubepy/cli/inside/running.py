@@ -138,7 +138,10 @@ def _end_as(factory: Factory, pod: Object) -> None:
 
 
 def _remove(factory: Factory, run: AttachedRun, created: list[Object]) -> None:
-    """Delete what was created, and say so. What is gone already is no error."""
+    """Delete what was created, and say so. What is gone already is no error.
+
+    The controllers do what follows at once: the next command may want the same name.
+    """
     deletion = DeletionSettings(
         -1,
         False,
@@ -163,3 +166,4 @@ def _remove(factory: Factory, run: AttachedRun, created: list[Object]) -> None:
             continue
         if not run.quiet:
             print_deleted(factory, info_of(resource, obj), deletion)
+    factory.driver.react()

@@ -95,6 +95,7 @@ class Behaviour(NamedTuple):
         container listens.
     :param serves: the folder whose files the container gives to HTTP requests of other paths than
         those of ``http``: 404 for one that is not there, 403 for a folder without index.html.
+    :param is_bare: the image has the programs of ``programs`` and no others, not even a shell.
     """
 
     pull: Length | str | None = None
@@ -117,6 +118,7 @@ class Behaviour(NamedTuple):
     sources: Mapping[str, str] = EMPTY
     programs: tuple[str, ...] = ()
     serves: str = ""
+    is_bare: bool = False
 
 
 def schedule_of(behaviour: Behaviour, path: str) -> HttpSchedule | None:

@@ -59,6 +59,7 @@ class ImageEntry(NamedTuple):
     :param serves: the folder whose files a web server gives.
     :param processes: the processes of the image's own program as ``ps`` shows them: each a user and
         a title, the main one first.
+    :param is_bare: the image has its own program and no others, not even a shell.
     :param programs: names of the programs of which the entry speaks, besides the first of
         entrypoint and cmd.
     :param values: what it says, by the names of the fields of rules, as they are written.
@@ -75,6 +76,7 @@ class ImageEntry(NamedTuple):
     programs: tuple[str, ...] = ()
     serves: str = ""
     processes: tuple[str, ...] = ()
+    is_bare: bool = False
     values: Mapping[str, Any] = {}
 
     def holds(self, line: str, variables: Sequence[str]) -> bool:
@@ -172,6 +174,8 @@ class ImageFacts:
                 yield "entrypoint", entrypoint, source
             if entry.serves:
                 yield "serves", entry.serves, source
+            if entry.is_bare:
+                yield "is_bare", True, source
             if entry.command is not None:
                 yield "command", entry.command, source
         if self.programs:
@@ -231,6 +235,7 @@ def _entry(path: str, value: Any) -> ImageEntry:
     for field in values:
         del fields[python_name(field)]
     fields["command"] = fields.pop("cmd", None)
+    fields["is_bare"] = fields.pop("bare", False)
     images = tuple(image_repository(image)[0] for image in fields.pop("images"))
     programs = dict.fromkeys(fields.pop("programs", ()))
     for words in (fields.get("entrypoint"), fields["command"]):
@@ -340,5 +345,6 @@ ENTRY: Mapping[str, Parser] = {
     "runsArguments": _parse_flag,
     "serves": parse_text,
     "processes": list_of(parse_text),
+    "bare": _parse_flag,
     **dict.fromkeys(FIELDS, _unparsed),
 }

@@ -13,12 +13,14 @@ class NetworkRequest(NamedTuple):
     """A request over HTTP.
 
     :ivar url: with scheme, host and, where it is not the scheme's own, port.
+    :ivar client: the address that it comes from, as far as that is known.
     """
 
     method: str
     url: str
     headers: Headers = ()
     body: bytes = b""
+    client: str = ""
 
 
 class HttpAnswer(NamedTuple):

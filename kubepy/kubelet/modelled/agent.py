@@ -18,6 +18,7 @@ from kubepy.kubelet.modelled.logs import LogStore
 from kubepy.kubelet.modelled.pods import ModelledPods
 from kubepy.kubelet.modelled.records import RECORD, load_record
 from kubepy.kubelet.network import Network
+from kubepy.kubelet.network.services import target_ports
 from kubepy.runtime.informers import Informers
 
 if TYPE_CHECKING:
@@ -114,12 +115,17 @@ def node_agent(
             opening.remove(uid)
         return machine
 
+    listeners = Listeners(
+        behaviours.of,
+        machine_of,
+        lambda pod: target_ports(view, pod),
+    )
     agent = NodeAgent(
         behaviours=behaviours,
         draw=draw,
         find=find,
         view=view,
-        network=Network(view, Listeners(behaviours.of, machine_of), turns),
+        network=Network(view, listeners, turns),
         logs=LogStore(client.value, lambda name, text: client.set_values({name: text})),
         images={},
         lasting=LastingVolumes(client.value, client.set_values, find),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -31,15 +31,18 @@ class Listeners:
 
     :param behaviour_of: returns what is known of a container of a pod.
     :param machine_of: returns the processes of a container, None where nothing is known of them.
+    :param service_ports: returns the ports of a pod to which Services lead.
     """
 
     def __init__(
         self,
         behaviour_of: Callable[[Pod, Container], Behaviour],
         machine_of: FindMachine = lambda pod, container: None,
+        service_ports: Callable[[Pod], Iterable[int]] = lambda pod: (),
     ) -> None:
         self._behaviour_of = behaviour_of
         self._machine_of = machine_of
+        self._service_ports = service_ports
 
     def __call__(self, pod: Pod, port: int) -> Listener | None:
         """Return the first container that listens on a port."""
@@ -63,7 +66,11 @@ class Listeners:
     def _listens(self, pod: Pod, container: Container, behaviour: Behaviour, port: int) -> bool:
         """Tell whether a container listens on a port. One whose program is known to the last word
         listens where that says so, whatever ports the manifest declares."""
-        is_said = port in ports_of(container, behaviour)
+        ports = ports_of(container, behaviour)
+        is_said = port in ports
+        is_unknown = not behaviour.is_known and program_of(container, behaviour).is_opaque
+        if not ports and is_unknown and behaviour.listens is None:
+            return port in self._service_ports(pod)
         if behaviour.listens is not None or program_of(container, behaviour).is_opaque:
             return is_said
         machine = self._machine_of(pod, container)
@@ -87,18 +94,20 @@ class Site:
         """Return the function that answers for a container which has started then."""
 
         def answer(request: NetworkRequest, now: datetime) -> HttpAnswer:
-            age = (now - started).total_seconds()
-            return self._answer(request, age)
+            return self._answer(request, started, now)
 
         return answer
 
-    def _answer(self, request: NetworkRequest, age: float) -> HttpAnswer:
+    def _answer(self, request: NetworkRequest, started: datetime, now: datetime) -> HttpAnswer:
+        age = (now - started).total_seconds()
         path = urlsplit(request.url).path or "/"
         schedule = schedule_of(self._behaviour, path)
         line = f"{name_of(self._pod)}\n"
         if schedule is not None:
             reply = schedule.at(age)
-            body = line if reply.body is None else expanded(reply.body, self._variables())
+            body = line
+            if reply.body is not None:
+                body = expanded(reply.body, {**self._variables(), **_asked(request, now)})
             if reply.body is None and reply.status >= 400:
                 body = f"{reason_of(reply.status)}\n"
             return _answer(reply.status, body.encode(), reply.headers)
@@ -140,6 +149,17 @@ class Site:
         from kubepy.shell.files import Tree
 
         return FileSystem(Tree.of(self._behaviour.files))
+
+
+def _asked(request: NetworkRequest, now: datetime) -> dict[str, str]:
+    """Return the variables of a request."""
+    return {
+        "CLIENT_ADDRESS": request.client,
+        "REQUEST_METHOD": request.method,
+        "NOW": f"{now:%Y-%m-%d %H:%M:%S.%f} +0000 UTC",
+        "REQUEST_PATH": urlsplit(request.url).path or "/",
+        "REQUEST_URL": request.url,
+    }
 
 
 def _page(status: int) -> bytes:

@@ -380,7 +380,8 @@ class Connections(Surroundings):
             port,
             now,
         )
-        return listener.http(request, now)
+        sent = request._replace(client=self._caller.address)
+        return listener.http(sent, now)
 
     def connect(self, host: str, port: int, now: datetime) -> None:
         """Connect to a port. Raises NetworkError where nothing answers."""

@@ -14,6 +14,7 @@ from zlib import crc32
 
 from kubepy.api.meta import (
     AnyObject,
+    labels_of,
     name_of,
     namespace_of,
     nested_list,
@@ -76,6 +77,19 @@ class Turns:
 
 
 # --- which Service ------------------------------------------------------------------------------
+
+
+def target_ports(view: ClusterView, pod: AnyObject) -> Iterator[int]:
+    """Yield the ports of a pod to which Services lead by their numbers."""
+    labels = labels_of(pod)
+    for service in view.list(SERVICES, namespace_of(pod)):
+        selector = spec_of(service).get("selector")
+        if not selector or not selector.items() <= labels.items():
+            continue
+        for port in nested_list(spec_of(service), "ports"):
+            target = port.get("targetPort") or port["port"]
+            if isinstance(target, int):
+                yield target
 
 
 def virtual_port(

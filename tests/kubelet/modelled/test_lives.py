@@ -471,6 +471,33 @@ def test_environment_has_only_services_that_are_older_than_the_run(pods: PodsClu
     assert names == {"p": ["BEFORE"], "later": ["BEFORE", "AFTER"]}
 
 
+def test_container_of_which_nothing_is_known_listens_where_a_service_leads(
+    pods: PodsCluster,
+) -> None:
+    pods.create("own", {"name": "c", "image": "example/own"})
+    listening = "curl -s localhost:9000; curl -s localhost:9001; echo $?"
+    assert pods.run("exec", "own", "--", "sh", "-c", listening) == "7\n"
+    pods.run("label", "pod", "own", "app=own")
+    pods.run("expose", "pod", "own", "--port=80", "--target-port=9000")
+    assert pods.run("exec", "own", "--", "sh", "-c", listening) == "own\n7\n"
+
+
+def test_server_that_echoes_tells_who_asks(pods: PodsCluster) -> None:
+    pods.create("echo", {"name": "c", "image": "registry.k8s.io/echoserver:1.10"})
+    address = pods.pod("echo")["status"]["podIP"]
+    pods.create("client", shell(f"wget -qO- {address}:8080/a"), restartPolicy="Never")
+    own = pods.pod("client")["status"]["podIP"]
+    lines = pods.logs("client").splitlines()
+    assert lines[1:4] == [f"client_address={own}", "command=GET", "real path=/a"]
+
+
+def test_image_without_a_shell_runs_its_own_program_alone(pods: PodsCluster) -> None:
+    pods.create("p", {"name": "c", "image": "registry.k8s.io/pause:3.1"})
+    problem = 'exec: "sh": executable file not found in $PATH'
+    assert problem in pods.run("exec", "p", "--", "sh")
+    assert "stat /bin/ls: no such file" in pods.run("exec", "p", "--", "/bin/ls")
+
+
 def test_container_finds_its_namespace_where_a_token_is(pods: PodsCluster) -> None:
     script = "cd /var/run/secrets/kubernetes.io/serviceaccount; ls; cat namespace"
     pods.create("p", shell(script), restartPolicy="Never")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from kubepy.api.clock import parse_time
-from kubepy.api.meta import controller_of, name_of, namespace_of, uid_of
+from kubepy.api.meta import controller_of, name_of, namespace_of, nested_list, uid_of
 from kubepy.api.objects.images import image_repository
 from kubepy.api.objects.pods import is_restartable_init_container
 from kubepy.api.values.quantity import Quantity
@@ -38,6 +38,7 @@ from kubepy.kubelet.modelled.logs import LogStore, last_lines
 from kubepy.kubelet.modelled.programs import mount_of, program_of
 from kubepy.kubelet.modelled.records import PodRecord
 from kubepy.kubelet.modelled.statuses import reported_status
+from kubepy.kubelet.modelled.tokens import VOLUME as ACCOUNT_VOLUME
 from kubepy.kubelet.modelled.tokens import with_account_mount, with_account_volume
 from kubepy.kubelet.mounts import ContainerFiles, file_reader
 from kubepy.kubelet.network import Network, service_environment
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
     from kubepy.api.typed import Container, Node, Pod
     from kubepy.kubelet.lastingvolumes import LastingVolumes
     from kubepy.kubelet.network import ClusterView
-    from kubepy.shell.files import FileSystem
     from kubepy.shell.surroundings import HttpAnswer, NetworkRequest
 
 KEPT_LOGS = 2  # of a container: the present run's and the one's before
@@ -221,6 +221,9 @@ class PodHost:
         expanded: Container = {**container, "command": command, "args": arguments}
         program = program_of(expanded, behaviour)
         if program.is_opaque:
+            self._keep_shown_objects(record, now)
+            run = record.containers[container["name"]]
+            run.variables = variables if _refers_to_objects(container) else {}
             return MainProcess(None)
         machine = self.new_machine(record, container, now)
         word = program.command[0]
@@ -312,19 +315,33 @@ class PodHost:
         spec = self._pod["spec"]
         own = namespace_of(self._pod)
         services: list[Any] = []
+        start = None if record is None else self._reported_start(record, container)
+        run = None if record is None else record.containers.get(container["name"])
+        if start is not None and run is not None and run.variables:
+            return run.variables
         if spec.get("enableServiceLinks", True):
-            start = None if record is None else self._reported_start(record, container)
             for service in self._agent.view.list("services", own):
                 if start is None or _was_there(service, start, self._pod):
                     services.append(service)
         master = self._agent.view.get("services", "default", "kubernetes")
         if master is not None and master not in services:
             services.append(master)
+        variables = service_environment(services)
+        try:
+            return self._environment(container, variables)
+        except ContainerConfigError:
+            if start is None:
+                raise
+        # What a running container refers to may be gone: it does not see that.
+        plain = [variable for variable in container.get("env") or () if "value" in variable]
+        return self._environment({**container, "env": plain, "envFrom": []}, variables)
+
+    def _environment(self, container: Container, services: Mapping[str, str]) -> dict[str, str]:
         return environment(
             self._pod,
             container,
             self._agent.find,
-            service_environment(services),
+            services,
             self._node,
             file_reader(self._trees),
         )
@@ -380,15 +397,13 @@ class PodHost:
         if saved is None:
             return None
         try:
-            files = self._files_again(container, Tree.from_json(saved["root"]))
+            files = self._container_files(container, saved["machine"]["env"]).again(
+                Tree.from_json(saved["root"]), self._dns_address()
+            )
             surroundings = self._agent.network.from_pod(self._pod)
             return Machine.from_json(saved["machine"], files, surroundings)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             return None  # the program is run again from its begin
-
-    def _files_again(self, container: Container, root: Tree) -> FileSystem:
-        variables = self._variables(container)
-        return self._container_files(container, variables).again(root, self._dns_address())
 
     def keep(self, record: PodRecord, container: Container, machine: Machine) -> None:
         """Put a machine into the record of its container, and the volumes that have changed."""
@@ -421,12 +436,17 @@ class PodHost:
         saved = record.volumes.get(volume["name"])
         if saved is not None:
             return Tree.from_json(saved)
-        tree = volume_tree(
-            self._pod,
-            volume,
-            self._sources(),
-            now,
-        )
+        try:
+            tree = volume_tree(
+                self._pod,
+                volume,
+                self._sources(),
+                now,
+            )
+        except MountError:
+            if not any(container.runs for container in record.containers.values()):
+                raise
+            tree = empty_tree(self._pod, volume, now)  # what it shows is gone since the start
         if tree is not None:
             return tree
         if self._agent.lasting.holds(volume):
@@ -452,6 +472,17 @@ class PodHost:
             is_changed = is_changed or changed
         self._keep_volumes(record)
         return is_changed
+
+    def _keep_shown_objects(self, record: PodRecord, now: datetime) -> None:
+        """Keep the volumes that show a ConfigMap or a Secret as they are now: they stay when it
+        goes."""
+        for volume in self._pod["spec"].get("volumes") or ():
+            sources = [volume, *nested_list(volume, "projected", "sources")]
+            if volume["name"].startswith(ACCOUNT_VOLUME):
+                continue
+            if any(source.get(field) for source in sources for field in ("configMap", "secret")):
+                self._load_tree(record, volume, now)
+                record.volumes[volume["name"]] = self._trees[volume["name"]].to_json()
 
     def _keep_volumes(self, record: PodRecord) -> None:
         for volume in self._pod["spec"].get("volumes") or ():
@@ -561,6 +592,13 @@ class PodHost:
         if seconds is None:
             return None
         return started + timedelta(seconds=seconds)
+
+
+def _refers_to_objects(container: Container) -> bool:
+    """Tell whether variables of a container come from ConfigMaps or Secrets."""
+    return bool(container.get("envFrom")) or any(
+        variable.get("valueFrom") for variable in container.get("env") or ()
+    )
 
 
 def _was_there(service: Object, start: datetime, pod: Pod) -> bool:

@@ -156,6 +156,7 @@ class ContainerRecord(Plain):
     :ivar image_size: the bytes of its layer that its image has brought.
     :ivar machine: the JSON of its processes and files; None where it runs a program of which
         nothing is known.
+    :ivar variables: what such a program was started with, where some of it comes from objects.
     """
 
     times: ClassVar[tuple[str, ...]] = (
@@ -203,6 +204,7 @@ class ContainerRecord(Plain):
     machine: dict[str, Any] | None = None
     unknowns: list[str] = field(default_factory=list)
     events: list[str] = field(default_factory=list)
+    variables: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_running(self) -> bool:

@@ -439,6 +439,44 @@ def test_volume_of_which_nothing_is_known_is_empty_and_said(
     assert pods.run("describe", "pod", "p").count(note) == 1
 
 
+@pytest.mark.parametrize(
+    "container",
+    [
+        {"name": "c", "image": "nginx"},
+        shell("while true; do echo $V $(cat /c/key); sleep 5; done"),
+    ],
+)
+def test_running_container_keeps_what_it_got_from_a_config_map_that_is_gone(
+    pods: PodsCluster, container: dict[str, object]
+) -> None:
+    pods.run("create", "configmap", "settings", "--from-literal=key=value")
+    reference = {"configMapKeyRef": {"name": "settings", "key": "key"}}
+    pods.create(
+        "p",
+        {
+            **container,
+            "env": [{"name": "V", "valueFrom": reference}],
+            "volumeMounts": [{"name": "v", "mountPath": "/c"}],
+        },
+        volumes=[{"name": "v", "configMap": {"name": "settings"}}],
+    )
+    pods.advance(10)
+    pods.run("delete", "configmap", "settings")
+    pods.advance(10)
+    looking = "echo $V $(cat /c/key)"
+    assert pods.run("exec", "p", "--", "sh", "-c", looking) == "value value\n"
+    assert pods.run("delete", "pod", "p") == 'pod "p" deleted from default namespace\n'
+
+
+def test_variable_of_a_config_map_stays_when_the_map_changes(pods: PodsCluster) -> None:
+    pods.run("create", "configmap", "settings", "--from-literal=key=old")
+    source = [{"configMapRef": {"name": "settings"}}]
+    pods.create("p", {"name": "c", "image": "nginx", "envFrom": source})
+    pods.run("patch", "configmap", "settings", "-p", '{"data":{"key":"new"}}')
+    pods.advance(5)
+    assert pods.run("exec", "p", "--", "printenv", "key") == "old\n"
+
+
 def test_volume_of_a_config_map_shows_changes_after_a_minute(pods: PodsCluster) -> None:
     pods.run("create", "configmap", "cm", "--from-literal=k=old")
     volume = [{"name": "v", "configMap": {"name": "cm"}}]

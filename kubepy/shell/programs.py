@@ -85,13 +85,15 @@ class Programs:
 
     def is_of_model(self, path: str) -> bool:
         """Tell whether the model knows what is at a path: it lies in a volume, or in a directory
-        that a process has made."""
+        that a process has made. Images have scripts of their own in ``/``."""
         files = self._machine.files
         path = posixpath.normpath(path)
         if any(path.startswith(f"{mount.path.rstrip('/')}/") for mount in files.mounts):
             return True
         folder = posixpath.dirname(path)
-        return folder in ("/tmp", "/") or (files.is_dir(folder) and bool(files.list(folder)))
+        if folder == "/":
+            return False
+        return folder == "/tmp" or (files.is_dir(folder) and bool(files.list(folder)))
 
     # --- carrying out
 

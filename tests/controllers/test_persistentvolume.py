@@ -324,6 +324,16 @@ def test_provisioned_volume_goes_with_its_claim_unless_class_retains_it(
     assert {name.partition("-")[0]: phase for name, phase in phases(lab).items()} == left
 
 
+@pytest.mark.parametrize("provisioner", ["k8s.io/minikube-hostpath", "rancher.io/local-path"])
+def test_provisioner_of_a_cluster_on_one_machine_makes_volumes(lab: Lab, provisioner: str) -> None:
+    make(lab, storage_class(mode="Immediate", provisioner=provisioner), claim())
+    lab.settle()
+    assert claims(lab)["data"][0] == "Bound"
+    lab.client.delete(CLAIMS, "data", namespace="default")
+    lab.settle()
+    assert lab.client.list(VOLUMES).items == []
+
+
 def test_policy_that_changes_to_retain_lets_go_of_volume(lab: Lab) -> None:
     make(lab, storage_class(mode="Immediate"), claim())
     lab.settle()

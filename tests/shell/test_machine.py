@@ -430,6 +430,15 @@ def test_program_that_is_not_known_ends_where_it_is_to() -> None:
     assert machine.unknowns == ["java", "a construct in line 1 of a script"]
 
 
+def test_script_in_the_root_of_an_image_is_not_known() -> None:
+    machine = new_machine()
+    machine.start(["sh", "-c", "/ready-probe.sh && /tmp/none"], unknown_ends=0.0, is_main=True)
+    machine.run(NOW)
+    end = machine.exit_of(1)
+    assert end is not None
+    assert (end.code, machine.unknowns) == (127, ["/ready-probe.sh"])
+
+
 def test_unknowns_are_named_once() -> None:
     machine = new_machine()
     machine.start(["sh", "-c", "java; java; ruby"], unknown_ends=0.0)

@@ -1,5 +1,5 @@
-"""The storage behind StorageClasses whose provisioner is ``kubepy.dev/simulated``: a volume for
-every claim that asks.
+"""The storage behind StorageClasses whose provisioner is ``kubepy.dev/simulated``, or that of a
+cluster on one machine: a volume for every claim that asks.
 
 It works as the CSI external-provisioner does (``sig-storage-lib-external-provisioner``): a claim
 that the binder annotated with its name gets a volume reserved for that claim, and a released volume
@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     )
 
 PROVISIONER = "kubepy.dev/simulated"
+# The provisioners of minikube and kind stand in manifests that are meant for such clusters.
+PROVISIONERS = frozenset((PROVISIONER, "k8s.io/minikube-hostpath", "rancher.io/local-path"))
 DRIVER = "simulated.kubepy.dev"
 FINALIZER = "external-provisioner.volume.kubernetes.io/finalizer"
 
@@ -156,9 +158,8 @@ class SimulatedProvisioner:
 def is_assigned(obj: AnyObject) -> bool:
     """Tell whether a claim asks for a volume of this provisioner."""
     annotations = annotations_of(obj)
-    return (
-        annotations.get(STORAGE_PROVISIONER) or annotations.get(BETA_STORAGE_PROVISIONER)
-    ) == PROVISIONER
+    provisioner = annotations.get(STORAGE_PROVISIONER) or annotations.get(BETA_STORAGE_PROVISIONER)
+    return provisioner in PROVISIONERS
 
 
 def is_own(obj: AnyObject) -> bool:

@@ -398,6 +398,11 @@ def test_api_server_answers_as_to_a_stranger(cluster: SmallCluster) -> None:
     denied = cluster.ask(client, f"{server}/api/v1/namespaces")
     assert denied.startswith("401 ")
     assert json.loads(denied[4:])["message"] == "Unauthorized"
+    assert cluster.ask(client, f"{server}/api").startswith("401 ")
+    headers = (("Authorization", "Bearer abc"),)
+    request = NetworkRequest("GET", f"{server}/api", headers)
+    answer = cluster.inside(client).http(request, NOW)
+    assert json.loads(answer.body)["versions"] == ["v1"]
     plain = cluster.ask(client, "http://192.168.0.1:6443/healthz")
     assert plain == "400 Client sent an HTTP request to an HTTPS server."
     assert cluster.ask(client, "192.168.0.1:6444") == "timeout"

@@ -140,6 +140,14 @@ def test_reverse_lookup_names_services_and_pods_with_a_hostname(cluster: SmallCl
     ]
 
 
+def test_name_server_has_its_name_also_where_it_is_no_service(cluster: SmallCluster) -> None:
+    client = cluster.pod("client")
+    name = "kube-dns.kube-system.svc.cluster.local"
+    assert cluster.resolve(client, name) == "10.96.0.10"
+    assert cluster.resolve(client, f"dns.{name}") == "no such host"
+    assert cluster.records(client, "10.0.96.10.in-addr.arpa", "PTR") == [name]
+
+
 def test_host_aliases_come_before_names_of_the_cluster(cluster: SmallCluster) -> None:
     aliases = [{"ip": "127.0.0.1", "hostnames": ["foo.local", "web"]}]
     client = cluster.pod("client", hostAliases=aliases)

@@ -1,4 +1,5 @@
-"""The answers of the API server to requests out of pods: as to one without credentials."""
+"""The answers of the API server to requests out of pods: objects are not read through the
+simulated network, as if the credentials did not do."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import json
 from datetime import datetime
 
 from kubepy import KUBERNETES_VERSION
+from kubepy.apiserver.bootstrap import API_SERVER_ADDRESS, API_SERVER_PORT
 from kubepy.kubelet.network.listeners import JSON, path_of, text_answer
 from kubepy.shell.surroundings import HttpAnswer, NetworkRequest
 
@@ -23,7 +25,7 @@ UNAUTHORIZED = {
 
 
 def answer(request: NetworkRequest, now: datetime) -> HttpAnswer:
-    """Return the answer to a request; objects are not read through the simulated network."""
+    """Return the answer to a request: to one with a token the versions of the API too."""
     if request.url.startswith("http://"):
         return text_answer(400, PLAIN_HTTP)
     path = path_of(request)
@@ -32,8 +34,26 @@ def answer(request: NetworkRequest, now: datetime) -> HttpAnswer:
     if path in ("/version", "/version/"):
         document = json.dumps(_version(), indent=2)
         return text_answer(200, document, JSON)
+    if path in ("/api", "/api/") and _has_token(request):
+        document = json.dumps(_versions(), indent=2)
+        return text_answer(200, document, JSON)
     denial = json.dumps(UNAUTHORIZED, indent=2)
     return text_answer(401, f"{denial}\n", JSON)
+
+
+def _has_token(request: NetworkRequest) -> bool:
+    headers = {name.lower(): value for name, value in request.headers}
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return scheme.lower() == "bearer" and bool(token.strip())
+
+
+def _versions() -> dict[str, object]:
+    address = f"{API_SERVER_ADDRESS}:{API_SERVER_PORT}"
+    return {
+        "kind": "APIVersions",
+        "versions": ["v1"],
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
+    }
 
 
 def _version() -> dict[str, str]:

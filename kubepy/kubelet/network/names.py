@@ -119,7 +119,9 @@ class Zone:
         """
         service = self._view.get(*key)
         if service is None:
-            return []
+            if (key.namespace, key.name) != (KUBE_SYSTEM, KUBE_DNS) or inner:
+                return []
+            return _address_records(name, [name_server(self._view)], kind)
         spec = spec_of(service)
         if spec.get("type") != "ExternalName":
             return self._service_records(
@@ -230,6 +232,9 @@ class Zone:
             if address in nested_list(spec_of(service), "clusterIPs"):
                 yield domain_of(service)
                 return
+        if address == name_server(self._view):
+            yield f"{KUBE_DNS}.{KUBE_SYSTEM}.svc.{DOMAIN}"
+            return
 
         for service in services:
             for endpoint, _ in self._ready_endpoints(service):

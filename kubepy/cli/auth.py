@@ -1,13 +1,15 @@
 """``kubepy auth``: check and describe permissions.
 
-kubepy checks no permissions, so ``can-i`` says yes and ``whoami`` names the only user, the
-administrator that a cluster made by kubeadm has. ``reconcile`` keeps roles and bindings as files
+kubepy checks no permissions on the command line. ``whoami`` names its only user, the administrator
+that a cluster made by kubeadm has, and ``can-i`` says yes to that one; with ``--as`` it says what
+the roles and bindings of the cluster say. ``reconcile`` keeps roles and bindings as files
 describe them. Upstream: ``kubectl/pkg/cmd/auth``,
 ``component-helpers/auth/rbac/{reconciliation,validation}``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from kubepy.api.meta import AnyObject, Object
@@ -18,12 +20,13 @@ from kubepy.api.objects.rbac import (
     RECREATE,
     UPDATE,
     ReconcileResult,
+    broken_down,
     reconcile_binding,
     reconcile_role,
 )
 from kubepy.api.scheme import Resource
 from kubepy.apiserver.request import CreateOptions, UpdateOptions
-from kubepy.cli.errors import CliError, unless_missing
+from kubepy.cli.errors import CliError, SilentExit, unless_missing
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, string_flag
@@ -42,6 +45,7 @@ from kubepy.quoting import printable
 
 with lazy_imports():
     from kubepy.api.values import goformat
+    from kubepy.apiserver import authorization
     from kubepy.cli.runtime import builder, objects, output, tables
 
 if TYPE_CHECKING:
@@ -132,20 +136,11 @@ kubepy auth can-i --list -n shop
 def can_i(factory: Factory, options: CanIOptions) -> None:
     """Check whether an action is allowed.
 
-    It always is: nothing here asks for permissions, whatever roles and bindings say."""
+    The user of the command line may do everything. With --as the roles and bindings of the cluster
+    answer, although commands with --as are carried out whatever these say. The exit status is 1 for
+    an action that is not allowed."""
     if options.list:
-        if options.args:
-            raise CliError("list option must be specified with no arguments")
-        if options.quiet or options.all_namespaces or options.subresource:
-            raise CliError(
-                "list option can't be specified with neither quiet, all-namespaces nor "
-                "subresource options"
-            )
-        factory.require_cluster()
-        headers = (
-            [] if options.no_headers else ["Resources\tNon-Resource URLs\tResource Names\tVerbs"]
-        )
-        factory.print(tables.format_lines([*headers, "*.*\t[]\t[]\t[*]", "\t[*]\t[]\t[*]"]), end="")
+        _list_rules(factory, options)
         return
 
     if len(options.args) != 2:
@@ -165,8 +160,65 @@ def can_i(factory: Factory, options: CanIOptions) -> None:
     if options.no_headers:
         raise CliError("--no-headers cannot be set without --list specified")
     factory.require_cluster()
+    attributes = _attributes(
+        factory,
+        options,
+        verb,
+        target,
+    )
+    decision = _authorizer(factory).authorize(attributes)
     if not options.quiet:
-        factory.print("yes")
+        reason = f" - {decision.reason}" if decision.reason else ""
+        factory.print("yes" if decision.allowed else f"no{reason}")
+    if not decision.allowed:
+        raise SilentExit(1)
+
+
+def _list_rules(factory: Factory, options: CanIOptions) -> None:
+    """Print what the user may do in a namespace."""
+    if options.args:
+        raise CliError("list option must be specified with no arguments")
+    if options.quiet or options.all_namespaces or options.subresource:
+        raise CliError(
+            "list option can't be specified with neither quiet, all-namespaces nor "
+            "subresource options"
+        )
+    factory.require_cluster()
+    authorizer = _authorizer(factory)
+    resolved = authorizer.rules_for(factory.client.user, factory.namespace)
+    rows = rule_rows(resolved.rules)
+    lines = ["\t".join(row) for row in rows]
+    if not options.no_headers:
+        lines.insert(0, "Resources\tNon-Resource URLs\tResource Names\tVerbs")
+    factory.print(tables.format_lines(lines), end="")
+
+
+def _authorizer(factory: Factory) -> authorization.Authorizer:
+    """Return what decides about the user: the roles and bindings, unless it is an administrator."""
+    groups = factory.client.user["groups"]
+    if authorization.CLUSTER_ADMINS not in groups:
+        factory.client.use_authorization(authorization.RBAC)
+    return factory.client.authorizer
+
+
+def _attributes(
+    factory: Factory, options: CanIOptions, verb: str, target: str
+) -> authorization.AttributesRecord:
+    """Return the action that is asked about."""
+    user = factory.client.user
+    if target.startswith("/"):
+        return authorization.AttributesRecord(user, verb, path=target, is_resource_request=False)
+    word, _, name = target.partition("/")
+    resource = factory.scheme.find(word)
+    return authorization.AttributesRecord(
+        user,
+        verb,
+        resource.group if resource is not None else "",
+        resource.plural if resource is not None else word,
+        options.subresource,
+        "" if options.all_namespaces else factory.namespace,
+        name,
+    )
 
 
 def _warn_of_resource(factory: Factory, options: CanIOptions, verb: str, word: str) -> None:
@@ -349,6 +401,38 @@ def _write(factory: Factory, info: Info, result: ReconcileResult) -> Object:
 
 
 # --- rules ----------------------------------------------------------------------------------------
+
+
+def rule_rows(rules: Iterable[AnyObject]) -> list[list[str]]:
+    """Return a row for each of the compacted rules: resources, URLs, names of resources, verbs."""
+    rows: list[list[str]] = []
+    for rule in compact_rules(rules):
+        resource = "".join(rule.get("resources", ())[:1])
+        name, slash, subresource = resource.partition("/")
+        group = "".join(rule.get("apiGroups", ())[:1])
+        suffix = f".{group}" if group else ""
+        row = [f"{name}{suffix}{slash}{subresource}"]
+        for key in ("nonResourceURLs", "resourceNames", "verbs"):
+            values = " ".join(rule.get(key, ()))
+            row.append(f"[{values}]")
+        rows.append(row)
+    return rows
+
+
+def compact_rules(rules: Iterable[AnyObject]) -> list[Object]:
+    """Return a rule for each resource (and resource name) with all its verbs, and one for each verb
+    of a URL."""
+    compacted: list[Object] = []
+    simple: dict[tuple[str, ...], Object] = {}
+    for rule in (part for source in rules for part in broken_down(source)):
+        if rule.get("nonResourceURLs"):
+            compacted.append(rule)
+            continue
+        merged = simple.setdefault(
+            (*rule["apiGroups"], *rule["resources"], *rule.get("resourceNames", ())), rule
+        )
+        merged["verbs"] += [verb for verb in rule["verbs"] if verb not in merged["verbs"]]
+    return sorted([*compacted, *simple.values()], key=rule_text)
 
 
 def rule_text(rule: AnyObject) -> str:

@@ -28,9 +28,11 @@ NAMED = "rolebinding.rbac.authorization.k8s.io/b reconciled\n"
 # --- can-i, whoami --------------------------------------------------------------------------------
 
 
-def test_can_i_always_says_yes(kubepy: Kubepy) -> None:
+def test_can_i_of_administrator_says_yes(kubepy: Kubepy) -> None:
     assert kubepy("auth", "can-i", "delete", "pods/x") == Done("yes\n", "", 0)
-    assert kubepy("auth", "can-i", "*", "*", "--as=nobody") == Done("yes\n", "", 0)
+    assert kubepy(
+        "auth", "can-i", "*", "*", "--as=me", "--as-group=kubeadm:cluster-admins"
+    ) == Done("yes\n", "", 0)
     assert kubepy("auth", "can-i", "get", "pods", "-q") == Done("", "", 0)
     assert kubepy("auth", "can-i", "--list") == Done(
         "Resources   Non-Resource URLs   Resource Names   Verbs\n"
@@ -39,6 +41,59 @@ def test_can_i_always_says_yes(kubepy: Kubepy) -> None:
         "",
         0,
     )
+
+
+ROBOT = "--as=system:serviceaccount:shop:robot"
+
+
+@pytest.fixture
+def shop(kubepy: Kubepy) -> Kubepy:
+    """A cluster whose robot may read pods and restart Deployments in one namespace."""
+    kubepy("create", "namespace", "shop")
+    kubepy("create", "role", "reader", "--verb=get,list", "--resource=pods", "-n", "shop")
+    kubepy(
+        "create", "rolebinding", "reader", "--role=reader", "--serviceaccount=shop:robot",
+        "-n", "shop",
+    )  # fmt: skip
+    return kubepy
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        ("get pods -n shop", "yes"),
+        ("list po -n shop", "yes"),
+        ("get pod/web -n shop", "yes"),
+        ("delete pods -n shop", "no"),
+        ("get pods --subresource=log -n shop", "no"),
+        ("get pods", "no"),
+        ("list pods -A", "no"),
+        ("get deployments -n shop", "no"),
+        ("get /healthz", "yes"),
+        ("get /metrics", "no"),
+    ],
+)
+def test_can_i_as_another_user_goes_by_roles_and_bindings(
+    shop: Kubepy, words: str, answer: str
+) -> None:
+    status = 0 if answer == "yes" else 1
+    assert shop("auth", "can-i", *words.split(), ROBOT) == Done(f"{answer}\n", "", status)
+    assert shop("auth", "can-i", *words.split(), ROBOT, "-q") == Done("", "", status)
+
+
+def test_can_i_with_binding_to_missing_role_says_so(shop: Kubepy) -> None:
+    shop("delete", "role", "reader", "-n", "shop")
+    assert shop("auth", "can-i", "get", "pods", "-n", "shop", ROBOT) == Done(
+        'no - RBAC: role.rbac.authorization.k8s.io "reader" not found\n', "", 1
+    )
+
+
+def test_can_i_list_as_another_user_shows_its_rules(shop: Kubepy) -> None:
+    words = ["auth", "can-i", "--list", ROBOT, "--no-headers"]
+    own = shop(*words, "-n", "shop").out.splitlines()
+    elsewhere = shop(*words).out.splitlines()
+    rules = {tuple(line.split()) for line in own} - {tuple(line.split()) for line in elsewhere}
+    assert rules == {("pods", "[]", "[]", "[get", "list]")}
 
 
 @pytest.mark.parametrize("words", ["can-i get pods", "can-i --list", "whoami"])

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Iterable
 
-from kubepy.api.meta import AnyObject, Object, nested_list, status_of
+from kubepy.api.meta import AnyObject, nested_list, status_of
 from kubepy.api.selectors import format_labels
 from kubepy.apiserver.kinds.certificates.printers import request_status
 from kubepy.apiserver.printers import human_duration
@@ -25,41 +24,13 @@ def role(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None
     heading(writer, obj, namespaced=False)
     labels_and_annotations(writer, obj)
     writer.line(0, "PolicyRule:")
-    rows = []
-    for rule in compact_rules(nested_list(obj, "rules")):
-        name, slash, subresource = (
-            rule["resources"][0].partition("/") if "resources" in rule else ("", "", "")
-        )
-        group = f".{rule['apiGroups'][0]}" if rule.get("apiGroups") and rule["apiGroups"][0] else ""
-        lists = (
-            f"[{' '.join(rule.get(key, ()))}]"
-            for key in ("nonResourceURLs", "resourceNames", "verbs")
-        )
-        rows.append([f"{name}{group}{slash}{subresource}", *lists])
-
+    rows = auth.rule_rows(nested_list(obj, "rules"))
     writer.table(1, "Resources\tNon-Resource URLs\tResource Names\tVerbs", rows)
 
 
 with lazy_imports():
-    from kubepy.api.objects import rbac
     from kubepy.api.values import x509
     from kubepy.cli import auth
-
-
-def compact_rules(rules: Iterable[AnyObject]) -> list[Object]:
-    """Return a rule for each resource (and resource name) with all its verbs, and one for each verb
-    of a URL."""
-    compacted: list[Object] = []
-    simple: dict[tuple[str, ...], Object] = {}
-    for rule in (part for source in rules for part in rbac.broken_down(source)):
-        if rule.get("nonResourceURLs"):
-            compacted.append(rule)
-            continue
-        merged = simple.setdefault(
-            (*rule["apiGroups"], *rule["resources"], *rule.get("resourceNames", ())), rule
-        )
-        merged["verbs"] += [verb for verb in rule["verbs"] if verb not in merged["verbs"]]
-    return sorted([*compacted, *simple.values()], key=auth.rule_text)
 
 
 def role_binding(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:

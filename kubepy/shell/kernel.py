@@ -226,8 +226,7 @@ class Kernel(ABC):
         if number in IGNORED:
             return
         if self._is_unknown(process):
-            ends_well = number == TERM and (process.pid != 1 or is_from_outside)
-            self.end(process, 0 if ends_well else 128 + number)
+            self.end(process, 0 if number == TERM else 128 + number)
             return
         if process.pid == 1 and not is_from_outside:
             return  # the kernel keeps signals without a handler from the first process

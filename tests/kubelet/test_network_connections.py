@@ -104,7 +104,7 @@ def test_behaviour_says_on_which_ports_a_container_listens(cluster: SmallCluster
 
 
 def test_known_image_that_listens_nowhere_refuses(cluster: SmallCluster) -> None:
-    cluster.behaviours["own"] = Says(is_known=True)
+    cluster.behaviours["own"] = Says(listens=(), is_known=True)
     assert cluster.ask(cluster.web("web-0"), "localhost") == "refused"
 
 

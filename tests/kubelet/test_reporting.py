@@ -93,7 +93,7 @@ def test_mount_that_is_read_only_says_whether_it_is_so_recursively() -> None:
             (1000, 3000, [3000, 4000]),
         ),
         ({"runAsUser": 1000, "fsGroup": 2000}, {"runAsUser": 2000}, (2000, 0, [0, 2000])),
-        ({"fsGroup": 7, "supplementalGroups": [7, 0]}, {"runAsGroup": 7}, (0, 7, [7, 0])),
+        ({"fsGroup": 7, "supplementalGroups": [7, 0]}, {"runAsGroup": 7}, (0, 7, [0, 7])),
     ],
 )
 def test_user_of_a_container_follows_from_the_security_contexts(

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from kubepy.api.typed import Container, Node, Pod
     from kubepy.kubelet.lastingvolumes import LastingVolumes
     from kubepy.kubelet.network import ClusterView
+    from kubepy.shell.files import FileSystem
     from kubepy.shell.surroundings import HttpAnswer, NetworkRequest
 
 KEPT_LOGS = 2  # of a container: the present run's and the one's before

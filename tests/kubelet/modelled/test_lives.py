@@ -320,7 +320,7 @@ def test_signal_to_a_program_of_which_nothing_is_known_ends_its_container(
     pods.run("exec", "p", "--", "kill", "1")
     pods.advance(0)
     assert pods.shown("p").startswith("1/1 Running 1")
-    assert pods.status("p")["lastState"]["terminated"]["exitCode"] == 143
+    assert pods.status("p")["lastState"]["terminated"]["exitCode"] == 0
     pods.run("exec", "p", "--", "kill", "1")
     pods.advance(0)
     assert pods.shown("p").startswith("0/1 CrashLoopBackOff 1")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
+from kubepy.apiserver.rule_settings import HttpReply, HttpSchedule, Phase
 from kubepy.controllers.endpointslice import new_slice, pod_to_endpoint
 from kubepy.controllers.service_endpoints import (
     endpoint_ports,
@@ -13,9 +14,10 @@ from kubepy.controllers.service_endpoints import (
     is_endpoint,
     selects,
 )
+from kubepy.kubelet.behaviours import Behaviour
+from kubepy.kubelet.modelled.listening import Listeners
 from kubepy.kubelet.network import Network
 from kubepy.kubelet.network.connections import Connections
-from kubepy.kubelet.network.listeners import DeclaredListeners
 from kubepy.kubelet.network.view import ENDPOINT_SLICES
 from kubepy.shell.surroundings import NetworkError, NetworkRequest
 
@@ -25,33 +27,11 @@ NOW_TEXT = "2026-01-01T12:00:00Z"
 Object = dict[str, Any]
 
 
-class Answered(NamedTuple):
-    """What a container answers."""
-
-    status: int
-    body: str | None = None
-    headers: tuple[tuple[str, str], ...] = ()
-
-
-class Codes(NamedTuple):
-    """A schedule: a status until so many seconds have passed, then another one."""
-
-    first: int
-    until: float
-    then: int
-    body: str | None = None
-
-    def at(self, seconds: float) -> Answered:
-        status = self.first if seconds < self.until else self.then
-        return Answered(status, self.body, (("X-Served-By", "rule"),))
-
-
-class Says(NamedTuple):
-    """What is known of a container's behaviour."""
-
-    listens: tuple[int, ...] | None = None
-    http: tuple[tuple[str, Codes], ...] = ()
-    is_known: bool = False
+def schedule(first: int, until: float, then: int, body: str | None = None) -> HttpSchedule:
+    """Return the answers of a path: a status until so many seconds have passed, then another."""
+    served = (("X-Served-By", "rule"),)
+    phases = (Phase(HttpReply(first, body, served), until), Phase(HttpReply(then, body, served)))
+    return HttpSchedule(phases)
 
 
 class SmallCluster:
@@ -60,15 +40,15 @@ class SmallCluster:
     def __init__(self) -> None:
         self.now = NOW
         self.objects: dict[tuple[str, str, str], Object] = {}
-        self.behaviours: dict[str, Says] = {}  # by image
+        self.behaviours: dict[str, Behaviour] = {}  # by image
         self.turns: dict[str, int] = {}
-        self.network = Network(self, DeclaredListeners(self._behaviour_of), self.turns)
+        self.network = Network(self, Listeners(self._behaviour_of), self.turns)
         self.put("namespaces", "", "default")
         self.node("node-1", "192.168.0.11")
         self.node("node-2", "192.168.0.12")
 
-    def _behaviour_of(self, pod: Object, container: Object) -> Says:
-        return self.behaviours.get(container["image"], Says())
+    def _behaviour_of(self, pod: Any, container: Any) -> Behaviour:
+        return self.behaviours.get(container["image"], Behaviour())
 
     # --- what the network reads -------------------------------------------------------------------
 

@@ -11,10 +11,10 @@ from kubepy.api.errors import NotFound
 from kubepy.apiserver.client import Client
 from kubepy.controlplane import build_manager
 from kubepy.controlplane.open import open_cluster
+from kubepy.kubelet.behaviours import Behaviour
+from kubepy.kubelet.modelled.listening import Listeners
 from kubepy.kubelet.network import Network
-from kubepy.kubelet.network.listeners import DeclaredListeners
 from kubepy.shell.surroundings import NetworkRequest
-from tests.kubelet.networks import Says
 
 Object = dict[str, Any]
 
@@ -56,7 +56,7 @@ def test_pod_reaches_a_deployment_through_its_service(tmp_path: Path) -> None:
     assert build_manager(cluster).run_until_settled().failures == []
 
     now = cluster.clock.now()
-    network = Network(ClientView(client, now), DeclaredListeners(lambda pod, container: Says()))
+    network = Network(ClientView(client, now), Listeners(lambda pod, container: Behaviour()))
     pods = client.list("pods", namespace="default").items
     connections = network.from_pod(pods[0])
     names = sorted(pod["metadata"]["name"] for pod in pods)

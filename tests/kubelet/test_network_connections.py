@@ -7,10 +7,11 @@ from collections import Counter
 
 import pytest
 
+from kubepy.kubelet.behaviours import Behaviour
 from kubepy.kubelet.network.connections import Connections
 from kubepy.kubelet.network.failures import CONNECT_LIMIT
 from kubepy.shell.surroundings import NetworkError, NetworkRequest
-from tests.kubelet.networks import NOW, Codes, Says, SmallCluster
+from tests.kubelet.networks import NOW, SmallCluster, schedule
 
 
 @pytest.fixture
@@ -97,14 +98,14 @@ def test_sidecar_listens(cluster: SmallCluster) -> None:
 
 
 def test_behaviour_says_on_which_ports_a_container_listens(cluster: SmallCluster) -> None:
-    cluster.behaviours["own"] = Says(listens=(8080,), is_known=True)
+    cluster.behaviours["own"] = Behaviour(listens=(8080,))
     pod = cluster.web("web-0")
     assert cluster.ask(pod, "localhost:8080") == "200 web-0"
     assert cluster.ask(pod, "localhost:80") == "refused"
 
 
 def test_known_image_that_listens_nowhere_refuses(cluster: SmallCluster) -> None:
-    cluster.behaviours["own"] = Says(listens=(), is_known=True)
+    cluster.behaviours["own"] = Behaviour(listens=())
     assert cluster.ask(cluster.web("web-0"), "localhost") == "refused"
 
 
@@ -118,8 +119,8 @@ def test_unknown_image_without_ports_listens_where_its_probes_ask(cluster: Small
 
 
 def test_paths_answer_as_their_schedules_say(cluster: SmallCluster) -> None:
-    http = (("/", Codes(200, 0, 200)), ("/healthz", Codes(200, 10, 500)))
-    cluster.behaviours["own"] = Says(listens=(80,), http=http)
+    http = (("/", schedule(200, 0, 200)), ("/healthz", schedule(200, 10, 500)))
+    cluster.behaviours["own"] = Behaviour(listens=(80,), http=http)
     pod = cluster.pod("web-0")
     assert cluster.ask(pod, "localhost") == "200 web-0"
     assert cluster.ask(pod, "localhost/healthz?verbose", seconds=9) == "200 web-0"
@@ -128,12 +129,12 @@ def test_paths_answer_as_their_schedules_say(cluster: SmallCluster) -> None:
 
 
 def test_rule_says_body_and_headers(cluster: SmallCluster) -> None:
-    http = (("/", Codes(200, 0, 200, "hello\n")),)
-    cluster.behaviours["own"] = Says(listens=(80,), http=http)
+    http = (("/", schedule(200, 0, 200, "hello\n")),)
+    cluster.behaviours["own"] = Behaviour(listens=(80,), http=http)
     pod = cluster.pod("web-0")
     answer = cluster.inside(pod).http(NetworkRequest("GET", "http://localhost"), NOW)
     assert (answer.status, answer.body) == (200, b"hello\n")
-    assert answer.headers[0] == ("X-Served-By", "rule")
+    assert ("X-Served-By", "rule") in answer.headers
 
 
 def test_probe_asks_a_pod_whatever_its_policies_say(cluster: SmallCluster) -> None:

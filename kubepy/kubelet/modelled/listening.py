@@ -6,13 +6,12 @@ import posixpath
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from kubepy.api.meta import name_of
 from kubepy.kubelet.behaviours import Behaviour, expanded, schedule_of
 from kubepy.kubelet.modelled.programs import program_of
 from kubepy.kubelet.network import Listener
-from kubepy.kubelet.network.listeners import ports_of, reason_of, running_containers
+from kubepy.kubelet.network.listeners import path_of, ports_of, reason_of, running_containers
 from kubepy.shell.files import FileError, FileSystem
 from kubepy.shell.surroundings import HttpAnswer, NetworkRequest
 
@@ -100,7 +99,7 @@ class Site:
 
     def _answer(self, request: NetworkRequest, started: datetime, now: datetime) -> HttpAnswer:
         age = (now - started).total_seconds()
-        path = urlsplit(request.url).path or "/"
+        path = path_of(request)
         schedule = schedule_of(self._behaviour, path)
         line = f"{name_of(self._pod)}\n"
         if schedule is not None:
@@ -157,7 +156,7 @@ def _asked(request: NetworkRequest, now: datetime) -> dict[str, str]:
         "CLIENT_ADDRESS": request.client,
         "REQUEST_METHOD": request.method,
         "NOW": f"{now:%Y-%m-%d %H:%M:%S.%f} +0000 UTC",
-        "REQUEST_PATH": urlsplit(request.url).path or "/",
+        "REQUEST_PATH": path_of(request),
         "REQUEST_URL": request.url,
     }
 

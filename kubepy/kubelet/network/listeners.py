@@ -1,26 +1,18 @@
-"""The listeners on the ports of a pod, and their answers.
-
-A container that listens answers 200 with the pod's name, unless its behaviour has paths of its own
-(``http``): those have their schedules, and other paths are not found.
-"""
+"""The containers of a pod that run, their ports, and answers over HTTP."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from kubepy.api.clock import parse_time
-from kubepy.api.meta import AnyObject, name_of, nested_list, nested_map, spec_of, status_of
+from kubepy.api.meta import AnyObject, nested_list, nested_map, spec_of, status_of
 from kubepy.api.objects.pods import is_restartable_init_container
 from kubepy.kubelet.network.services import protocol_of
-from kubepy.shell.surroundings import Headers, HttpAnswer, NetworkRequest
-
-if TYPE_CHECKING:
-    from kubepy.api.typed import Pod
+from kubepy.shell.surroundings import HttpAnswer, NetworkRequest
 
 TEXT, JSON = "text/plain; charset=utf-8", "application/json"
 PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
@@ -39,69 +31,11 @@ class Listener(NamedTuple):
 FindListener = Callable[[Any, int], Listener | None]  # of a pod and the number of a port
 
 
-class Reply(Protocol):
-    """An answer to a request. ``body``: None for the line that names the pod."""
-
-    @property
-    def status(self) -> int: ...
-
-    @property
-    def body(self) -> str | None: ...
-
-    @property
-    def headers(self) -> Headers: ...
-
-
-class ReplySchedule(Protocol):
-    """The answers to requests of one path, one after the other."""
-
-    def at(self, seconds: float) -> Reply:
-        """Return the answer so many seconds after the container's start."""
-
-
 class Listening(Protocol):
-    """The part of a container's behaviour that the network reads."""
+    """The part of a container's behaviour that says where it listens."""
 
     @property
     def listens(self) -> tuple[int, ...] | None: ...
-
-    @property
-    def http(self) -> tuple[tuple[str, ReplySchedule], ...]: ...
-
-
-FindSchedule = Callable[[Any, str], ReplySchedule | None]  # of a behaviour and a path
-
-
-def exact_schedule(behaviour: Listening, path: str) -> ReplySchedule | None:
-    """Return the answers to requests of that very path."""
-    schedules = dict(behaviour.http)
-    return schedules.get(path)
-
-
-class DeclaredListeners:
-    """Finds the container that listens on a port as its behaviour and its manifest say.
-
-    :param behaviour_of: returns the behaviour of a container of a pod.
-    :param schedule_of: returns the answers of a behaviour to a path; it may know patterns.
-    """
-
-    def __init__(
-        self,
-        behaviour_of: Callable[[Any, Any], Listening],
-        schedule_of: FindSchedule = exact_schedule,
-    ) -> None:
-        self._behaviour_of = behaviour_of
-        self._schedule_of = schedule_of
-
-    def __call__(self, pod: Pod, port: int) -> Listener | None:
-        for container, started in running_containers(pod):
-            behaviour = self._behaviour_of(pod, container)
-            ports = ports_of(container, behaviour)
-            if port in ports:
-                find = partial(self._schedule_of, behaviour) if behaviour.http else None
-                answer = answer_of(pod, started, find)
-                return Listener(container["name"], answer)
-        return None
 
 
 def running_containers(pod: AnyObject) -> Iterator[tuple[Any, datetime]]:
@@ -150,40 +84,6 @@ def _probed_ports(container: AnyObject) -> Iterator[int]:
 
 
 # --- answers --------------------------------------------------------------------------------------
-
-
-def answer_of(
-    pod: AnyObject, started: datetime, find: Callable[[str], ReplySchedule | None] | None
-) -> AnswerRequest:
-    """Return what a container answers that started then.
-
-    :param find: returns the answers to a path; None: every path is answered alike.
-    """
-    line = f"{name_of(pod)}\n"
-
-    def answer(request: NetworkRequest, now: datetime) -> HttpAnswer:
-        if find is None:
-            return text_answer(200, line)
-        schedule = find(path_of(request))
-        if schedule is None:
-            return text_answer(404, "404 page not found\n")
-        age = now - started
-        reply = schedule.at(age.total_seconds())
-        return _answer_with(reply, line)
-
-    return answer
-
-
-def _answer_with(reply: Reply, line: str) -> HttpAnswer:
-    body = reply.body
-    if body is None:
-        body = line
-        if reply.status >= 400:
-            body = f"{reason_of(reply.status)}\n"
-    answer = text_answer(reply.status, body)
-    if not reply.headers:
-        return answer
-    return answer._replace(headers=(*reply.headers, *answer.headers))
 
 
 def text_answer(status: int, body: str, media_type: str = TEXT) -> HttpAnswer:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from kubepy.api.meta import annotations_of
-from kubepy.api.objects.outcomes import OUTCOME, POD_OUTCOME
+from kubepy.api.objects.outcomes import OUTCOME, POD_OUTCOME, UnknownOutcomeError
 from kubepy.api.objects.references import ROOT_CA_CONFIG_MAP, references_of
+from kubepy.api.objects.usage import AnnotationError
 from kubepy.kubelet.modelled.leniency import ignores_references
 from kubepy.kubelet.modelled.programs import is_other_image, program_of
 
@@ -48,6 +49,11 @@ def is_modelled(pod: Pod, node: Node, behaviours: Behaviours, defaults: Mapping[
     if is_left_to_outcome(pod, node, defaults):
         return False
     spec = pod["spec"]
+    containers = spec["containers"]
+    try:
+        known = [behaviours.of(pod, container, node) for container in containers]
+    except (AnnotationError, UnknownOutcomeError):  # the pod is not started
+        return False
     if spec.get("initContainers") or spec.get("ephemeralContainers"):
         return True
     if _needs_objects(pod, node, defaults):
@@ -55,8 +61,8 @@ def is_modelled(pod: Pod, node: Node, behaviours: Behaviours, defaults: Mapping[
     if _differs(pod):
         return True
     return any(
-        _does_more_than_run(container, behaviours.of(pod, container, node))
-        for container in spec["containers"]
+        _does_more_than_run(container, behaviour)
+        for container, behaviour in zip(containers, known, strict=True)
     )
 
 

@@ -419,6 +419,28 @@ def test_pod_whose_references_are_ignored_runs_without_what_is_missing(pods: Pod
     assert pods.run("exec", "p", "--", "ls", "/b") == "x\n"
 
 
+@pytest.mark.parametrize("init_containers", [[], [{"name": "i", "image": "busybox"}]])
+def test_pod_with_an_annotation_that_cannot_be_read_is_not_started(
+    pods: PodsCluster, init_containers: list[Object]
+) -> None:
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "annotations": {"kubepy.dev/ready-after": "soon"}},
+        "spec": {
+            "initContainers": init_containers,
+            "containers": [{"name": "c", "image": "nginx"}],
+        },
+    }
+    pods.cluster.client.create(pod, namespace="default")
+    pods.advance(0)
+    assert pods.shown("p") == "0/1 Pending 0"
+    assert pods.reasons("p") == ["InvalidAnnotation"]
+    pods.run("annotate", "pod", "p", "kubepy.dev/ready-after=0s", "--overwrite")
+    pods.advance(0)
+    assert pods.shown("p") == "1/1 Running 0"
+
+
 @pytest.mark.parametrize(
     "source",
     [

@@ -358,7 +358,7 @@ def test_average_values_of_memory_and_of_one_container(hpa: HpaLab) -> None:
 
 
 def test_target_without_metrics_is_left_alone(hpa: HpaLab) -> None:
-    hpa.deployment(replicas=2)
+    hpa.deployment(replicas=2, cpu="100m@1h")  # none before that
     hpa.autoscaler()
     assert hpa.at(0).replicas == 2
     cause = "unable to get metrics for resource cpu: no metrics returned from resource metrics API"

@@ -462,9 +462,22 @@ class Kubelet:
         has_address = not look.record.mounts_fail or pod["spec"].get("hostNetwork")
         address = (pod.get("status") or {}).get("podIP", "") if has_address else ""
         status = modelled_statuses.reported_status(pod, look.record, host_ip, address, now)
-        status = self._resized(pod, node, status, now, restarts=False)
-        mounts_fail = bool(look.record.mounts_fail)
-        status = reporting.with_runtime_fields(pod, status, now, mounts_fail=mounts_fail)
+        stopping = look.stopping_for_resize(pod)
+        status = self._resized(
+            pod,
+            node,
+            status,
+            now,
+            restarts=False,
+            stopping=stopping,
+        )
+        status = reporting.with_runtime_fields(
+            pod,
+            status,
+            now,
+            mounts_fail=look.record.mounts_fail,
+            resizing=stopping,
+        )
         pods = ResourceClient(self._client_of(node), PODS)
         with suppress(NotFound):
             stored = pods.update_status(pod, status)
@@ -630,11 +643,22 @@ class Kubelet:
         return reporting.with_runtime_fields(pod, status, now, mounts_fail=mounts_fail)
 
     def _resized(
-        self, pod: Pod, node: Node, status: PodStatus, now: datetime, *, restarts: bool
+        self,
+        pod: Pod,
+        node: Node,
+        status: PodStatus,
+        now: datetime,
+        *,
+        restarts: bool,
+        stopping: tuple[str, ...] = (),
     ) -> PodStatus:
-        """Carry out the resize that the spec of a pod asks for, or report why it is not."""
+        """Carry out the resize that the spec of a pod asks for, or report why it is not.
+
+        :param stopping: the containers that still run with the resources that they had.
+        """
         resize = self._resize_of(pod, node)
         if resize is not None:
+            resize = resize._replace(stopping=stopping)
             events = resizing.resize_events(pod, resize, restarts=restarts)
             self._recorder.events(pod, events, host=name_of(node))
         return resizing.resized_status(pod, status, resize, now, restarts=restarts)

@@ -9,7 +9,7 @@ containers are modelled. Upstream: ``convertToAPIContainerStatuses`` in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
@@ -110,7 +110,12 @@ def container_user(pod: Pod, container: Container) -> ContainerUser:
 
 
 def with_runtime_fields(
-    pod: Pod, status: PodStatus, now: datetime, *, mounts_fail: bool = False
+    pod: Pod,
+    status: PodStatus,
+    now: datetime,
+    *,
+    mounts_fail: bool = False,
+    resizing: Collection[str] = (),
 ) -> PodStatus:
     """Return a pod's status with what a runtime tells about its containers, and with the condition
     of its sandbox.
@@ -118,10 +123,16 @@ def with_runtime_fields(
     :param status: the status that is to be reported; containers whose resize is pending keep the
         resources that the pod's present status says.
     :param mounts_fail: a volume cannot be mounted, so that there is no sandbox yet.
+    :param resizing: the containers that have been given other resources and still run with the
+        ones that they had.
     """
     reported = cast("dict[str, Any]", {**status})
     spec = cast("Mapping[str, list[Container]]", pod["spec"])
     allocated = allocated_resources(pod) if _is_resize_pending(status) else {}
+    actual = {}
+    if resizing:
+        present = allocated_resources(pod)
+        actual = {name: present[name] for name in resizing if name in present}
     for spec_field, status_field in STATUS_FIELDS:
         if not reported.get(status_field):
             continue
@@ -132,6 +143,7 @@ def with_runtime_fields(
                 containers[entry["name"]],
                 entry,
                 allocated,
+                actual,
             )
             if entry["name"] in containers
             else entry
@@ -153,6 +165,7 @@ def _with_runtime_fields(
     container: Container,
     entry: ContainerStatus,
     allocated: Mapping[str, Any],
+    actual: Mapping[str, Any],
 ) -> ContainerStatus:
     name = container["name"]
     uid = uid_of(pod)
@@ -181,7 +194,7 @@ def _with_runtime_fields(
     resources: ResourceRequirements | None = allocated.get(name)
     if resources is None:
         resources = container.get("resources") or {}
-    reported["resources"] = resources
+    reported["resources"] = actual.get(name, resources)
     reported.pop("allocatedResources", None)
     if resources.get("requests"):
         reported["allocatedResources"] = resources["requests"]

@@ -6,8 +6,7 @@ where the spec says something else. Pure functions. Upstream: ``pkg/kubelet/allo
 documentation says (v1.36.2 calls it Deferred).
 
 ``resized_status`` restarts the containers of pods that just run. For those of ``modelled`` the
-worker has to: ``stop_container(life, container, f"Container {name} resize requires restart")`` for
-each of :attr:`Resize.restarts`, before the look that reports the new generation.
+worker does (``PodWorker.restart``): as long as one of them stops, the resize is under way.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from kubepy.api.objects.pods import (
     is_restartable_init_container,
 )
 from kubepy.apiserver.validation.fields import semantically_equal
+from kubepy.kubelet.reporting import RESIZE_IN_PROGRESS
 from kubepy.scheduler.cache import NodeInfo, pod_info
 from kubepy.scheduler.plugins.resources import insufficient_resources
 
@@ -68,10 +68,12 @@ class Resize(NamedTuple):
 
     :ivar pending: None: it is carried out.
     :ivar restarts: the names of the containers that are restarted for it.
+    :ivar stopping: those of them that still run with the resources that they had.
     """
 
     pending: PendingResize | None
     restarts: tuple[str, ...] = ()
+    stopping: tuple[str, ...] = ()
 
 
 def is_deferred(pod: Pod) -> bool:
@@ -168,7 +170,7 @@ def _as_allocated(pod: Pod) -> Pod:
 
 def resize_events(pod: Pod, resize: Resize, *, restarts: bool) -> list[ResizeEvent]:
     """Return the events about a resize that are not told yet. One that is carried out is complete
-    at once.
+    at once, or when the containers have stopped that it restarts.
 
     :param restarts: tell also of the containers that are restarted; False: somebody else does.
     """
@@ -180,17 +182,26 @@ def resize_events(pod: Pod, resize: Resize, *, restarts: bool) -> list[ResizeEve
         for name in resize.restarts if restarts else ():
             message = f"Container {name} resize requires restart"
             stopped.append(ResizeEvent(NORMAL, "Killing", message, f"spec.containers{{{name}}}"))
-        return [
-            ResizeEvent(NORMAL, "ResizeStarted", f"Pod resize started: {summary}"),
-            *stopped,
-            ResizeEvent(NORMAL, "ResizeCompleted", f"Pod resize completed: {summary}"),
-        ]
+        events = stopped
+        if not _is_in_progress(pod):
+            started = ResizeEvent(NORMAL, "ResizeStarted", f"Pod resize started: {summary}")
+            events = [started, *stopped]
+        if not resize.stopping:
+            message = f"Pod resize completed: {summary}"
+            events.append(ResizeEvent(NORMAL, "ResizeCompleted", message))
+        return events
     before = get_condition(pod, RESIZE_PENDING) or {}
     if (before.get("reason"), before.get("observedGeneration")) == (pending.reason, generation):
         return []
     summary = _summary(pod, generation, pending.message)
     message = f"Pod resize {pending.event_reason}: {summary}"
     return [ResizeEvent(WARNING, f"Resize{pending.reason}", message)]
+
+
+def _is_in_progress(pod: Pod) -> bool:
+    """Tell whether the resize to the present generation is reported to be under way."""
+    condition = get_condition(pod, RESIZE_IN_PROGRESS) or {}
+    return condition.get("observedGeneration") == pod["metadata"].get("generation")
 
 
 def _summary(pod: Pod, generation: int, error: str = "") -> str:
@@ -224,7 +235,8 @@ def _ordered(resources: Mapping[str, Any]) -> dict[str, Any]:
 def resized_status(
     pod: Pod, status: PodStatus, resize: Resize | None, now: datetime, *, restarts: bool
 ) -> PodStatus:
-    """Return a status with the condition of a resize that is pending, and without one that is not.
+    """Return a status with the condition of a resize that is pending or under way, and without one
+    that is not.
 
     :param restarts: restart the containers that must be; False: somebody else does.
     """
@@ -232,13 +244,15 @@ def resized_status(
     others = [
         condition
         for condition in status.get("conditions") or ()
-        if condition["type"] != RESIZE_PENDING
+        if condition["type"] not in (RESIZE_PENDING, RESIZE_IN_PROGRESS)
     ]
     resized["conditions"] = others
     if resize is None:
         return resized
     if resize.pending is not None:
         resized["conditions"] = [_condition(pod, resize.pending, now), *others]
+    elif resize.stopping:
+        resized["conditions"] = [_condition_in_progress(pod, now), *others]
     elif restarts:
         for field in ("containerStatuses", "initContainerStatuses"):
             entries = cast("dict[str, Any]", resized).get(field)
@@ -262,6 +276,22 @@ def _condition(pod: Pod, pending: PendingResize, now: datetime) -> PodCondition:
         "reason": pending.reason,
         "status": "True",
         "type": RESIZE_PENDING,
+    }
+    generation = pod["metadata"].get("generation")
+    if generation:
+        condition["observedGeneration"] = generation
+    return condition
+
+
+def _condition_in_progress(pod: Pod, now: datetime) -> PodCondition:
+    """Return the condition PodResizeInProgress."""
+    time = format_time(now)
+    before = get_condition(pod, RESIZE_IN_PROGRESS) or {}
+    condition: PodCondition = {
+        "lastProbeTime": time,
+        "lastTransitionTime": before.get("lastTransitionTime") or time,
+        "status": "True",
+        "type": RESIZE_IN_PROGRESS,
     }
     generation = pod["metadata"].get("generation")
     if generation:

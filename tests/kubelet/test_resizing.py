@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kubepy.apiserver.request import STRATEGIC_MERGE_PATCH, DeleteOptions, Patch
-from tests.kubelet.modelled.clusters import PodsCluster
+from tests.kubelet.modelled.clusters import PodsCluster, shell
 from tests.kubelet.modelledcluster import ModelledCluster
 
 Object = dict[str, Any]
@@ -212,3 +212,38 @@ def test_why_names_the_resize_that_a_node_has_no_room_for() -> None:
     answer = pods.run("why", "pod/p")
     assert "resize-pending" in answer
     assert "enough capacity: cpu, requested: 8000, capacity: 4000" in answer
+
+
+def test_resize_is_in_progress_while_a_container_stops_for_it() -> None:
+    pods = PodsCluster()
+    ignoring = "trap '' TERM; while :; do sleep 1; done"
+    policy = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
+    resources = {"requests": {"cpu": "100m"}}
+    container = shell(ignoring, resources=resources, resizePolicy=policy)
+    pods.create("p", container, terminationGracePeriodSeconds=20)
+    spec = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "200m"}}}]}
+    pods.advance(5)
+    patch = json.dumps({"spec": spec})
+    pods.run("patch", "pod", "p", "--subresource=resize", "-p", patch)
+    pods.advance(10)
+    status = pods.status("p")
+    assert status["resources"] == {"requests": {"cpu": "100m"}}
+    assert status["allocatedResources"] == {"cpu": "200m"}
+    [condition] = [
+        each
+        for each in pods.pod("p")["status"]["conditions"]
+        if each["type"] == "PodResizeInProgress"
+    ]
+    assert (condition["status"], condition["observedGeneration"]) == ("True", 2)
+    assert condition["lastTransitionTime"] == "2026-01-01T00:00:05Z"
+    assert "ResizeStarted" in pods.reasons("p")
+    assert "ResizeCompleted" not in pods.reasons("p")
+
+    pods.advance(10)
+    status = pods.status("p")
+    assert status["resources"] == {"requests": {"cpu": "200m"}}
+    assert status["restartCount"] == 1
+    assert "PodResizeInProgress" not in json.dumps(pods.pod("p")["status"])
+    assert pods.reasons("p")[-1] == "ResizeCompleted"
+    pods.advance(300)
+    assert pods.status("p")["restartCount"] == 1

@@ -40,6 +40,17 @@ class Look(NamedTuple):
     is_removed: bool
     next: Foreseen | None
 
+    def stopping_for_resize(self, pod: Pod) -> tuple[str, ...]:
+        """Return the containers that stop to be started with the resources that the pod asks for
+        now."""
+        generation = pod["metadata"].get("generation")
+        names: list[str] = []
+        for name, container in self.record.containers.items():
+            is_stopping = container.is_running and container.is_replaced
+            if is_stopping and container.resized == generation:
+                names.append(name)
+        return tuple(names)
+
 
 class ModelledPods:
     """Looks at pods, and keeps their records among the small values of the cluster.

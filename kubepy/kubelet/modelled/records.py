@@ -151,6 +151,7 @@ class ContainerRecord(Plain):
     :ivar gets_ready: when the container is ready whatever its probes say.
     :ivar is_replaced: it is stopped for another image or other resources, and starts again
         whatever its restart policy says.
+    :ivar resized: the generation of the pod for whose resources it was stopped last.
     :ivar is_ended: a command inside of it has ended its main process, and its kubelet has not
         looked since.
     :ivar image_size: the bytes of its layer that its image has brought.
@@ -198,6 +199,7 @@ class ContainerRecord(Plain):
     end_reason: str = ""
     gets_ready: datetime | None = None
     is_replaced: bool = False
+    resized: int = 0
     is_ended: bool = False
     image_size: int = 0
     probes: dict[str, ProbeRecord] = field(default_factory=dict)

@@ -95,8 +95,12 @@ class PodWorker:
         running."""
         life = self.life
         was_running = False
+        generation = life.pod["metadata"].get("generation", 0)
         for container, record in [*life.running()]:
-            if container["name"] in names and record.stopping is None:
+            if container["name"] not in names or record.resized == generation:
+                continue
+            record.resized = generation
+            if record.stopping is None:
                 message = f"Container {container['name']} resize requires restart"
                 self._replace(container, message)
                 was_running = True

@@ -119,6 +119,16 @@ class ImageFacts:
                 self.sees_environment = True
         self.programs = tuple(programs)
 
+    @property
+    def files(self) -> Mapping[str, str]:
+        """The files that the image has, by path, whatever a container of it runs."""
+        for entry in self._entries:
+            files = entry.values.get("files")
+            if files and entry.args is None:
+                known: Mapping[str, str] = files
+                return known
+        return {}
+
     def processes_of(self, container: Container) -> Sequence[str]:
         """Return the processes of a container as ``ps`` shows them, each a user and a title; none
         where that is not known."""
@@ -180,6 +190,12 @@ class ImageFacts:
                 yield "command", entry.command, source
         if self.programs:
             yield "programs", self.programs, self._repository
+
+
+def files_of(image: str) -> Mapping[str, str]:
+    """Return the files of an image that are known, by path."""
+    facts = facts_of(image)
+    return {} if facts is None else facts.files
 
 
 def has_busybox(image: str) -> bool:

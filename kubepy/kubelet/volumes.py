@@ -16,6 +16,7 @@ from zlib import crc32
 from kubepy.api.clock import format_micro_time
 from kubepy.api.meta import AnyObject, nested_map, uid_of
 from kubepy.api.values.quantity import Quantity
+from kubepy.kubelet.images import files_of
 from kubepy.kubelet.payloads import (
     FileProjection,
     Payload,
@@ -185,11 +186,15 @@ def _directory_name(volume: str, now: datetime) -> str:
 
 
 def empty_tree(pod: Pod, volume: AnyObject, now: datetime) -> Tree:
-    """Return a new, empty volume: an ``emptyDir``, or one of which nothing is known.
+    """Return a new volume: an ``emptyDir``, or one of which nothing is known; one that is an image
+    has the files that are known of it.
 
     Its limit is that of a file system in memory; one on the disk may grow beyond ``sizeLimit``,
     for which the kubelet evicts the pod.
     """
+    image = nested_map(volume, "image").get("reference")
+    if image:
+        return Tree.of(files_of(image), modified=now)
     source = nested_map(volume, "emptyDir")
     medium = source.get("medium")
     is_in_memory = medium == MEMORY

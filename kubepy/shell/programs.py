@@ -460,6 +460,8 @@ class Programs:
             self._begin_file(stack, args)
             return
         shell.args = args
+        if process.unknown_ends is None:
+            process.unknown_ends = 0.0  # somebody types the next command, or has typed it
         stack.push(
             "input",
             -1,

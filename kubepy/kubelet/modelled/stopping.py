@@ -191,6 +191,7 @@ def _signal(
     elif machine is None or not machine.has_main:
         stopping.stops = life.now
     else:
+        machine.run(life.now)  # it sees what others have written by now
         machine.signal(1, TERM)
         machine.run(life.now)
 

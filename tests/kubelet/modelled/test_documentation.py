@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.kubelet.modelled.clusters import PodsCluster, shell
+from tests.shell.shells import new_machine
 
 
 @pytest.fixture
@@ -226,3 +227,40 @@ def test_shared_process_namespace_shows_the_other_containers(pods: PodsCluster) 
     pods.advance(1)
     assert pods.shown("p") == "2/2 Running 1"
     assert pods.status("p")["restartCount"] == 1
+
+
+def test_sidecar_prints_what_the_last_container_has_written(pods: PodsCluster) -> None:
+    mounts = [{"name": "data", "mountPath": "/opt"}]
+    sidecar = {
+        **shell("tail -F /opt/logs.txt", volumeMounts=mounts),
+        "name": "shipper",
+        "restartPolicy": "Always",
+    }
+    app = shell("echo logging > /opt/logs.txt", volumeMounts=mounts)
+    volumes = [{"name": "data", "emptyDir": {}}]
+    pods.create("p", app, initContainers=[sidecar], volumes=volumes, restartPolicy="Never")
+    pods.advance(1)
+    assert pods.logs("p", "-c", "shipper").endswith("\nlogging\n")
+
+
+def test_image_volume_has_the_files_that_are_known_of_its_image(pods: PodsCluster) -> None:
+    mounts = [
+        {"name": "image", "mountPath": "/volume"},
+        {"name": "image", "mountPath": "/part", "subPath": "dir"},
+    ]
+    volumes = [{"name": "image", "image": {"reference": "quay.io/crio/artifact:v2"}}]
+    pods.create("p", shell("sleep 1h", volumeMounts=mounts), volumes=volumes)
+    paths = ["/volume/dir/file", "/volume/file", "/part/file"]
+    assert pods.run("exec", "p", "--", "cat", *paths) == "1\n2\n1\n"
+
+
+def test_shell_that_reads_its_input_goes_on_after_an_unknown_program() -> None:
+    machine = new_machine()
+    script = b"apt-get update && echo updated\nno-such | cat\necho end\n"
+    pid = machine.start(["bash"], stdin=script, is_main=True)
+    machine.run(machine.now)
+    end = machine.exit_of(pid)
+    assert end is not None
+    printed = b"".join(part.data for part in machine.take_output(pid))
+    assert printed == b"updated\nend\n"
+    assert machine.unknowns == ["apt-get", "no-such"]

@@ -83,6 +83,8 @@ class ModelledPods:
             self._defaults,
         ):
             return True
+        if (pod.get("status") or {}).get("phase") != "Running":
+            return False
         if self._value(f"{RECORD}{uid_of(pod)}") is None:
             return False
         return not is_left_to_outcome(pod, node, self._defaults)

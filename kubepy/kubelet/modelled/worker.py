@@ -147,8 +147,11 @@ class PodWorker:
             return Foreseen(ahead.now, copy._repeats())
         if ahead.events:
             return Foreseen(ahead.now, repeats=True)
-        if is_at_end and copy._next_moment() is None:
-            return None
+        if is_at_end:  # nothing is seen before the end of the foresight
+            later_moment = copy._next_moment()
+            if later_moment is None:
+                return None
+            return Foreseen(later_moment, repeats=True)
         return Foreseen(max(ahead.now, life.now + timedelta(seconds=1)), repeats=True)
 
     def _hides_moment(self, moment: datetime) -> bool:

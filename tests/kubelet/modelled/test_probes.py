@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from kubepy.kubelet.modelled.pods import ModelledPods
+
 from .clusters import Object, PodsCluster, shell
 
 HEALTHY = "touch /tmp/healthy; sleep 30; rm /tmp/healthy; sleep 1000"
@@ -182,3 +184,23 @@ def test_timeline_draws_a_container_that_runs_again_at_once_as_available(
     assert "10s pods/p restarted: Error" in picture
     row = next(line for line in picture.splitlines() if line.startswith("  p "))
     assert ":" not in row.partition("!")[0]
+
+
+def test_process_that_sleeps_for_days_is_hardly_looked_at(
+    pods: PodsCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[object] = []
+    look = ModelledPods.look
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        looks.append(args)
+        return look(*args, **kwargs)
+
+    monkeypatch.setattr(ModelledPods, "look", counted)
+    probe = command("cat", "/tmp/x", periodSeconds=5)
+    pods.create("p", shell("touch /tmp/x; sleep 1000000; exit 3", livenessProbe=probe))
+    pods.advance(86400)
+    assert pods.shown("p") == "1/1 Running 0"
+    assert len(looks) < 10
+    pods.advance(1000000 - 86400)
+    assert pods.status("p")["lastState"]["terminated"]["exitCode"] == 3

@@ -6,11 +6,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from kubepy.api.errors import NotFound
-from kubepy.api.meta import Object, uid_of
+from kubepy.api.meta import AnyObject, Object, nested_map, uid_of
 from kubepy.api.objects.outcomes import UnknownOutcomeError
 from kubepy.api.objects.usage import AnnotationError
 from kubepy.kubelet import inside
 from kubepy.kubelet.behaviours import Behaviours, containers_of, unknown_notes
+from kubepy.kubelet.images import files_of
 from kubepy.kubelet.modelled.programs import program_of
 from kubepy.kubelet.modelled.records import RECORD, load_record
 from kubepy.quoting import quote
@@ -82,10 +83,16 @@ def unknown_volumes(pod: Pod) -> list[str]:
     lines: list[str] = []
     for volume in pod["spec"].get("volumes") or ():
         sources = [source for source in volume if source != "name"]
-        if sources and sources[0] not in KNOWN_VOLUMES:
+        if sources and sources[0] not in KNOWN_VOLUMES and not is_known_image_volume(volume):
             name = quote(volume["name"])
             lines.append(f"volume {name}: the files of {sources[0]} are not known: it is empty")
     return lines
+
+
+def is_known_image_volume(volume: AnyObject) -> bool:
+    """Tell whether a volume is an image of which files are known."""
+    image = nested_map(volume, "image").get("reference") or ""
+    return bool(image) and bool(files_of(image))
 
 
 def unknown_programs(client: Client, pod: Object) -> dict[str, list[str]]:

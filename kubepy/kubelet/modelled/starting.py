@@ -130,7 +130,6 @@ def _has_image(life: PodLife, container: Container, record: ContainerRecord) -> 
         record.due = None
         return True
 
-    note_missing_pull_secrets(life)
     life.emit(NORMAL, "Pulling", f"Pulling image {quote(image)}", name)
     seconds = _pull_seconds(life, behaviour)
     if seconds <= 0:
@@ -152,6 +151,7 @@ def _has_image(life: PodLife, container: Container, record: ContainerRecord) -> 
 
 def note_present_image(life: PodLife, container: Container) -> bool:
     """Note that the image of a container is there and need not be pulled. Return whether it is."""
+    note_missing_pull_secrets(life, container)
     is_there = life.host.takes_image(container)
     if not is_there or container.get("imagePullPolicy") == "Always":
         return False
@@ -172,7 +172,6 @@ def note_image(life: PodLife, container: Container) -> None:
     """Note that the image of a container is there, pulled at once where it has to be."""
     if note_present_image(life, container):
         return
-    note_missing_pull_secrets(life)
     life.emit(NORMAL, "Pulling", f"Pulling image {quote(container['image'])}", container["name"])
     _note_pulled(
         life,
@@ -182,9 +181,12 @@ def note_image(life: PodLife, container: Container) -> None:
     )
 
 
-def note_missing_pull_secrets(life: PodLife) -> None:
-    """Say which Secrets for the registry are not there, before an image is pulled
-    (``getPullSecretsForPod``)."""
+def note_missing_pull_secrets(life: PodLife, container: Container) -> None:
+    """Say once for the pod which Secrets for registries are not there, whether or not an image must
+    be pulled (``getPullSecretsForPod``)."""
+    first = [*life.init_containers, *life.containers][0]
+    if container["name"] != first["name"]:
+        return
     names = life.host.missing_pull_secrets()
     if names:
         life.emit(
@@ -256,7 +258,7 @@ def _fail_pull(life: PodLife, container: Container, record: ContainerRecord) -> 
         f"rpc error: code = NotFound desc = failed to pull and unpack image {quote(image)}: "
         "not found"
     )
-    note_missing_pull_secrets(life)
+    note_missing_pull_secrets(life, container)
     life.emit(NORMAL, "Pulling", f"Pulling image {quote(image)}", name)
     life.emit(WARNING, "Failed", f"Failed to pull image {quote(image)}: {problem}", name)
     life.emit(WARNING, "Failed", f"Error: {ERR_IMAGE_PULL}", name)

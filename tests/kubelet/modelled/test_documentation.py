@@ -203,6 +203,8 @@ def test_missing_pull_secret_is_an_event_and_no_obstacle(
         "attempting to pull the image may not succeed."
     )
     assert ("FailedToRetrieveImagePullSecret", message, 1) in pods.events("p")
+    pods.create("again", container, imagePullSecrets=[{"name": "wrong"}])
+    assert ("FailedToRetrieveImagePullSecret", message, 1) in pods.events("again")
     assert pods.shown("p") == "1/1 Running 0"
 
 
@@ -252,6 +254,7 @@ def test_image_volume_has_the_files_that_are_known_of_its_image(pods: PodsCluste
     pods.create("p", shell("sleep 1h", volumeMounts=mounts), volumes=volumes)
     paths = ["/volume/dir/file", "/volume/file", "/part/file"]
     assert pods.run("exec", "p", "--", "cat", *paths) == "1\n2\n1\n"
+    assert "Not Known" not in pods.run("describe", "pod", "p")
 
 
 def test_shell_that_reads_its_input_goes_on_after_an_unknown_program() -> None:

@@ -68,6 +68,7 @@ class ProcessFiles(Tree):
         for process in self._machine.processes.values():
             if process.is_alive:
                 root.children[str(process.pid + offset)] = self._folder(process)
+        root.children["mounts"] = self._link("self/mounts")
         root.children["self"] = self._link(str(self._machine.running_pid + offset))
         for neighbour in self._machine.neighbours:
             self._add_neighbour(root, neighbour)
@@ -96,6 +97,7 @@ class ProcessFiles(Tree):
             "comm": f"{_name_of(process)}\n",
             "environ": "".join(variables),
             "gid_map": id_map,
+            "mounts": self._mounts(),
             "status": self._status(process),
             "uid_map": id_map,
         }
@@ -110,6 +112,12 @@ class ProcessFiles(Tree):
             namespaces.children[name] = self._link(f"{name}:[{self._namespace(name)}]")
         folder.children["ns"] = namespaces
         return folder
+
+    def _mounts(self) -> str:
+        lines = []
+        for device, path, kind, access in mounted_systems(self._machine.files):
+            lines.append(f"{device} {path} {kind} {access},relatime 0 0\n")
+        return "".join(lines)
 
     def _link(self, target: str) -> Node:
         return Node(LINK, LINKED, self._machine.now, target=target)
@@ -148,6 +156,15 @@ class ProcessFiles(Tree):
             "CapAmb": f"{0:016x}",
         }
         return "".join(f"{name}:\t{value}\n" for name, value in lines.items())
+
+
+def mounted_systems(files: FileSystem) -> list[tuple[str, str, str, str]]:
+    """Return the file systems of a container: device, place, type, and ``rw`` or ``ro``."""
+    systems = [("overlay", "/", "overlay", "rw")]
+    for mount in files.mounts:
+        access = "ro" if mount.read_only else "rw"
+        systems.append(("/dev/vda1", mount.path, "ext4", access))
+    return systems
 
 
 def _name_of(process: Process) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kubepy.shell.files import MISSING, Tree
+from kubepy.shell.processfiles import mounted_systems
 from kubepy.shell.surroundings import NetworkError
 from kubepy.shell.utilities.inputs import absolute
 from kubepy.shell.utilities.listing import human_size
@@ -315,10 +316,7 @@ def mount(call: Execution, options: Arguments) -> int:
     """List the file systems of a container."""
     if options.operands:
         raise Unknown("mount of a file system")
-    lines = [("overlay", "/", "overlay", "rw")]
-    for place in call.files.mounts:
-        lines.append(("/dev/vda1", place.path, "ext4", "ro" if place.read_only else "rw"))
-    for device, path, kind, access in lines:
+    for device, path, kind, access in mounted_systems(call.files):
         if options.get("t", kind) == kind:
             line = f"{device} on {path} type {kind} ({access},relatime)\n"
             call.out(line)

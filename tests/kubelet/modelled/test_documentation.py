@@ -141,8 +141,19 @@ def test_proc_is_made_when_it_is_looked_at(pods: PodsCluster) -> None:
     pods.create("p", shell("sleep 1h"))
     script = "tr '\\0' ' ' < /proc/1/cmdline; cat /proc/self/comm; ls /proc; echo x > /proc/new"
     printed = pods.run("exec", "p", "--", "sh", "-c", script)
-    assert printed.startswith("sleep 1h sh\n1\n2\nself\n")
+    assert printed.startswith("sleep 1h sh\n1\n2\nmounts\nself\n")
     assert "Read-only file system" in printed
+
+
+def test_proc_tells_what_is_mounted(pods: PodsCluster) -> None:
+    mount = {"name": "v", "mountPath": "/data", "readOnly": True}
+    volume = {"name": "v", "emptyDir": {}}
+    pods.create("p", shell("sleep 1h", volumeMounts=[mount]), volumes=[volume])
+    printed = pods.run("exec", "p", "--", "cat", "/proc/1/mounts")
+    lines = printed.splitlines()
+    assert lines[0] == "overlay / overlay rw,relatime 0 0"
+    assert "/dev/vda1 /data ext4 ro,relatime 0 0" in lines
+    assert pods.run("exec", "p", "--", "cat", "/proc/mounts") == printed
 
 
 PEERS = """

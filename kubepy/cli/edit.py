@@ -8,7 +8,7 @@ from kubepy.api.values.goformat import go_syntax, to_json
 from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.errors import CliError, raise_all
 from kubepy.cli.runtime.builder import Builder
-from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.command import bringing, command
 from kubepy.cli.runtime.editing import Editing, EditingOptions, Round, place
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag
@@ -54,6 +54,7 @@ class EditOptions(
 CHANGED_IDENTITY = "At least one of apiVersion, kind and name was changed"
 
 
+@bringing
 @command(
     "edit (RESOURCE/NAME | -f FILENAME)",
     EditOptions,

@@ -16,7 +16,7 @@ from kubepy.apiserver.request import (
 from kubepy.cli.errors import CliError
 from kubepy.cli.files import read_string
 from kubepy.cli.runtime.builder import Builder
-from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.command import bringing, command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, string_flag
 from kubepy.cli.runtime.infos import Info
@@ -78,6 +78,7 @@ class PatchFlags(
     field_manager: str = field_manager_flag("kubectl-patch")
 
 
+@bringing
 @command(
     "patch (-f FILENAME | TYPE NAME) [-p PATCH|--patch-file FILE]",
     PatchFlags,
@@ -112,6 +113,7 @@ def patch(factory: Factory, options: PatchFlags) -> None:
     validate(options, strategy)
     content = read_patch(options)
     is_local = options.local or strategy == CLIENT
+    factory.brings_containers = "ontainers" in str(content.value)  # or initContainers
     count = 0
 
     def patch_one(info: Info) -> None:

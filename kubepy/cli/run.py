@@ -200,6 +200,7 @@ def run(factory: Factory, options: RunOptions) -> None:
             options.rm,
             not options.leave_stdin_open,
         )
+        factory.tell_unknowns()
         running.attach_to_created(factory, run, created, pod)
         return
     printer(pod)

@@ -207,7 +207,8 @@ def _unknowns(factory: Factory, key: Key) -> list[str]:
         pod = factory.client.get(key.resource, key.name, namespace=key.namespace)
     except NotFound:
         return []
-    return unknowns.notes_on_unknowns(factory.client, pod)
+    client = factory.client
+    return [*unknowns.notes_on_unknowns(client, pod), *unknowns.notes_on_silence(client, pod)]
 
 
 def text_of(

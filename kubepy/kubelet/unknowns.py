@@ -6,12 +6,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from kubepy.api.errors import NotFound
-from kubepy.api.meta import AnyObject, Object, nested_map, uid_of
-from kubepy.api.objects.outcomes import UnknownOutcomeError
+from kubepy.api.meta import Object, annotations_of, uid_of
+from kubepy.api.objects.outcomes import OUTCOME, UnknownOutcomeError
 from kubepy.api.objects.usage import AnnotationError
-from kubepy.kubelet import inside
+from kubepy.kubelet import foreseen, inside
 from kubepy.kubelet.behaviours import Behaviours, containers_of, unknown_notes
-from kubepy.kubelet.images import files_of
 from kubepy.kubelet.modelled.programs import program_of
 from kubepy.kubelet.modelled.records import RECORD, load_record
 from kubepy.quoting import quote
@@ -22,20 +21,6 @@ if TYPE_CHECKING:
     from kubepy.api.typed import Pod
     from kubepy.apiserver.client import Client
     from kubepy.kubelet.behaviours import Behaviour
-
-# The types of volumes whose files the cluster knows: it fills them, or they begin empty.
-KNOWN_VOLUMES = frozenset(
-    {
-        "configMap",
-        "downwardAPI",
-        "emptyDir",
-        "ephemeral",
-        "hostPath",
-        "persistentVolumeClaim",
-        "projected",
-        "secret",
-    }
-)
 
 
 def notes_on_unknowns(client: Client, pod: Object) -> list[str]:
@@ -60,10 +45,27 @@ def notes_on_unknowns(client: Client, pod: Object) -> list[str]:
     except (AnnotationError, UnknownOutcomeError):  # the kubelet tells of it in an event
         return []
     programs = unknown_commands(typed_pod, behaviours)
+    doubts = doubts_about(typed_pod, behaviours)
     for name, met in unknown_programs(client, pod).items():
         known_of = programs.get(name, [])
         programs[name] = list(dict.fromkeys([*known_of, *met]))
-    return [*unknown_notes(typed_pod, behaviours, programs), *unknown_volumes(typed_pod)]
+    return [*unknown_notes(typed_pod, behaviours, programs), *doubts, *unknown_volumes(typed_pod)]
+
+
+def notes_on_silence(client: Client, pod: Object) -> list[str]:
+    """Return a line for each container of a pod that has a command, probes or hooks, in a cluster
+    that does not act on them; none in others."""
+    if inside.runs_containers(client) or annotations_of(pod).get(OUTCOME):
+        return []
+    lines = []
+    for container in foreseen.containers_of(cast("Pod", pod)):
+        subjects = foreseen.not_acted_on(container)
+        if subjects:
+            listed = " and ".join(subjects)
+            lines.append(
+                f"container {quote(container['name'])}: {listed} are not acted on in this cluster"
+            )
+    return lines
 
 
 def unknown_commands(pod: Pod, behaviours: Mapping[str, Behaviour]) -> dict[str, list[str]]:
@@ -71,28 +73,33 @@ def unknown_commands(pod: Pod, behaviours: Mapping[str, Behaviour]) -> dict[str,
     containers."""
     commands: dict[str, list[str]] = {}
     for container in containers_of(pod):
-        if container.get("command"):
-            unknown = program_of(container, behaviours[container["name"]]).unknown
-            if unknown:
-                commands[container["name"]] = [unknown]
+        behaviour = behaviours[container["name"]]
+        unknown = program_of(container, behaviour).unknown
+        is_given = bool(container.get("command") or container.get("args"))
+        if unknown and is_given and foreseen.is_called(unknown, container):
+            commands[container["name"]] = [unknown]
     return commands
 
 
 def unknown_volumes(pod: Pod) -> list[str]:
     """Return a line for each volume of whose files nothing is known."""
     lines: list[str] = []
-    for volume in pod["spec"].get("volumes") or ():
-        sources = [source for source in volume if source != "name"]
-        if sources and sources[0] not in KNOWN_VOLUMES and not is_known_image_volume(volume):
-            name = quote(volume["name"])
-            lines.append(f"volume {name}: the files of {sources[0]} are not known: it is empty")
+    for volume, type_ in foreseen.unknown_volumes(pod):
+        name = quote(volume)
+        lines.append(f"volume {name}: the files of {type_} are not known: it is empty")
     return lines
 
 
-def is_known_image_volume(volume: AnyObject) -> bool:
-    """Tell whether a volume is an image of which files are known."""
-    image = nested_map(volume, "image").get("reference") or ""
-    return bool(image) and bool(files_of(image))
+def doubts_about(pod: Pod, behaviours: Mapping[str, Behaviour]) -> list[str]:
+    """Return a line for each image that may not exist."""
+    lines = []
+    for container in containers_of(pod):
+        name = quote(container["name"])
+        image = container.get("image") or ""
+        if "pull" not in behaviours[container["name"]].sources and foreseen.is_doubtful(image):
+            doubt = f"nothing tells whether the image {quote(image)} exists"
+            lines.append(f"container {name}: {doubt}: it is pulled all the same")
+    return lines
 
 
 def unknown_programs(client: Client, pod: Object) -> dict[str, list[str]]:

@@ -24,7 +24,7 @@ from kubepy.cli.inside.profiles import (
     require_profile,
 )
 from kubepy.cli.runtime.builder import Builder
-from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.command import bringing, command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, string_flag, string_slice_flag
 from kubepy.cli.runtime.infos import Info
@@ -109,6 +109,7 @@ class DebugOptions(FilenameOptions):
     )
 
 
+@bringing
 @command(
     "debug (POD | TYPE[[.VERSION].GROUP]/NAME) [ -- COMMAND [args...] ]",
     DebugOptions,
@@ -504,6 +505,7 @@ class Debugger:
 
     def _attach(self, pod: Object, name: str) -> None:
         """Wait until the container runs or has ended, and attach to it or print its log."""
+        self._factory.tell_unknowns()
         options = self._options
         factory = self._factory
         namespace = namespace_of(pod)

@@ -24,7 +24,7 @@ from kubepy.cli.describers.writer import PrefixWriter
 from kubepy.cli.errors import CliError, prefixed
 from kubepy.cli.rollout import RolloutOptions, latest_objects
 from kubepy.cli.rollout.revisions import Revision, require_revisions, revisions_of
-from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.command import bringing, command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import int_flag
 from kubepy.cli.runtime.infos import Info
@@ -64,6 +64,7 @@ class UndoOptions(RolloutOptions, PrintFlags, DryRunOptions):
     )
 
 
+@bringing
 @command(
     "undo (TYPE NAME | TYPE/NAME)",
     UndoOptions,

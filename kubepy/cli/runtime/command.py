@@ -60,6 +60,7 @@ class Command:
         True  # flags may stand behind other words; False: the first other word ends them (pflag)
     )
     creates = False  # whether it may make new objects, and so the cluster that is to hold them
+    brings_containers = False  # whether it may give pods other containers
     reads = False  # whether it shows what is there, and writes nothing itself
     ticks = False  # whether time goes on when it reads, in a cluster that says so
     flag_error_status = (
@@ -142,6 +143,7 @@ class Command:
         factory.use(self.global_options_of(parsed.values), may_create=self.creates)
         factory.reads = self.reads
         factory.passes_time = self.ticks
+        factory.brings_containers = self.creates or self.brings_containers
         factory.chunk_size = getattr(options, "chunk_size", 0)
         (self.run or self._run_group)(factory, options)
         factory.finish()
@@ -189,6 +191,13 @@ class Command:
 def reading(command: Command) -> Command:
     """Mark a command as one that shows what is there, and writes nothing itself."""
     command.reads = True
+    return command
+
+
+def bringing(command: Command) -> Command:
+    """Mark a command as one that may give pods other containers, of which there may be something to
+    say. Commands that create objects need no mark."""
+    command.brings_containers = True
     return command
 
 

@@ -29,8 +29,8 @@ with lazy_imports():
     from kubepy.apiserver import cluster as clusters
     from kubepy.apiserver import roundtrips
     from kubepy.apiserver import settings as cluster_settings
+    from kubepy.cli.runtime import container_notes, faults, notes
     from kubepy.cli.runtime import driver as drivers
-    from kubepy.cli.runtime import faults, notes
     from kubepy.cli.runtime import kubeconfig as kubeconfigs
     from kubepy.cli.runtime import progress as progresses
     from kubepy.controlplane import checkouts, furnishing
@@ -42,12 +42,19 @@ with lazy_imports():
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
 
+    from kubepy.api.meta import Object
     from kubepy.storage import Key
     from kubepy.storage.store import Store
     from kubepy.storage.worktree import WorkTree
 
 MAX_FILES = 20  # of which one command warns
 
+HAVE_PODS = frozenset(
+    {
+        "cronjobs.batch", "daemonsets.apps", "deployments.apps", "jobs.batch", "pods",
+        "replicasets.apps", "replicationcontrollers", "statefulsets.apps",
+    }
+)  # fmt: skip
 FOLDERS = ("cluster", "namespaces")  # of a state folder: its objects
 IN_MEMORY = "memory:"  # a place that programs alone open (``kubepy.controlplane.open``)
 
@@ -98,6 +105,8 @@ class Factory:
         self.tells_problems = (
             True  # False for commands that list all files with problems themselves
         )
+        self.brings_containers = False  # the command may give pods containers
+        self._pods_written: list[Object] = []  # and workloads, by a command that does so
         self._is_dry_run = False
         self._warned: dict[str, None] = {}
         self._logged: set[tuple[str, str]] = set()
@@ -359,7 +368,23 @@ class Factory:
                 if self.program == KUBECTL:
                     logging.user_agent = f"kubectl/{KUBERNETES_VERSION}"
 
+        if self.brings_containers:
+            cluster.client = cluster.client.observed(self._note_written)
         return cluster
+
+    def _note_written(self, key: Key, obj: Object | None, user: Object) -> None:
+        """Remember the pods and workloads that the command writes."""
+        if obj is not None and key.resource in HAVE_PODS:
+            self._pods_written.append(obj)
+
+    def tell_unknowns(self) -> None:
+        """Say what is not known of the containers that the command has brought in so far."""
+        objects = self._pods_written
+        self._pods_written = []
+        if not objects or not self.brings_containers:
+            return
+        for note in container_notes.notes_on(self.client, objects, self.stderr):
+            self.say(note)
 
     def new_cluster_elsewhere(self) -> clusters.LocalCluster:
         """Make the cluster that this command would make, around the same files, in a folder that is
@@ -388,6 +413,7 @@ class Factory:
             self._progress.clear()
         if "cluster" in self.__dict__:
             cluster = self.cluster
+            self.tell_unknowns()
             self._look_for_files()
             self.warn_of_files()
             if not self.open_cluster:
@@ -664,6 +690,7 @@ class Factory:
     def finish(self) -> None:
         """Warn of files; fail a command that succeeded with warnings, when warnings count as
         errors."""
+        self.tell_unknowns()
         self._look_for_files()
         self.warn_of_files()
         self.tells_problems = False

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError, raise_all
-from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.command import bringing, command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import string_flag
 from kubepy.cli.runtime.options import KustomizeOptions, RecordOptions, local_flag
@@ -37,6 +37,7 @@ class SetImageOptions(SetSelectedOptions, RecordOptions):
     local: bool = local_flag("set image")
 
 
+@bringing
 @command(
     "image (-f FILENAME | TYPE NAME) CONTAINER=IMAGE ...",
     SetImageOptions,

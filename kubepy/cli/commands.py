@@ -38,6 +38,7 @@ with lazy_imports():
         patch,
         plan,
         plugins,
+        proxy,
         replace,
         run,
         scale,
@@ -78,13 +79,6 @@ with lazy_imports():
     from kubepy.cli.set import pod_template as set_pod_template
     from kubepy.cli.set import selector as set_selector
     from kubepy.cli.set import subject as set_subject
-
-NO_SERVER = "there is no API server, only a folder"
-
-
-def _unsupported(name: str, reason: str) -> Entry:
-    return Entry(lambda: help_commands.unsupported(name, reason), f"Not supported: {reason}")
-
 
 _SECRET_EXAMPLES = """
 # Of literals
@@ -425,7 +419,7 @@ COMMANDS: dict[str, Entry] = {
     "port-forward": Entry(
         lambda: inside_forward.port_forward, "Forward one or more local ports to a pod"
     ),
-    "proxy": _unsupported("proxy", NO_SERVER),
+    "proxy": Entry(lambda: proxy.proxy, "Run a proxy to the Kubernetes API server"),
     "cp": Entry(lambda: inside_copy.cp, "Copy files and directories to and from containers"),
     "auth": Entry(None, "Inspect authorization", (), AUTH, examples=_AUTH_EXAMPLES),
     "debug": Entry(

@@ -5,15 +5,11 @@ Upstream: cobra's InitDefaultHelpCmd, ``kubectl/pkg/cmd/alpha.go``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.command import Command, command, load
+from kubepy.cli.runtime.command import command, load
 from kubepy.cli.runtime.dispatch import root_command
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import Parsed
 from kubepy.cli.runtime.options import Options
-from kubepy.quoting import printable, quote
+from kubepy.quoting import printable
 
 
 @command(
@@ -59,19 +55,3 @@ kubepy alpha
 def alpha(factory: Factory, options: Options) -> None:
     """Commands that could still change: there are none."""
     factory.say(f"No alpha commands are available in this version of {factory.program}")
-
-
-class _Unsupported(Command):
-    """A command that takes any words and flags, since it does nothing with them."""
-
-    def read(self, words: Sequence[str]) -> Parsed:
-        return super().read(["--help"] if {"-h", "--help"} & set(words) else [])
-
-
-def unsupported(name: str, reason: str) -> Command:
-    """Return a command that fails with the reason why kubepy does not support it."""
-
-    def refuse(factory: Factory, options: Options) -> None:
-        raise CliError(f"{quote(name)} is not supported: {reason}")
-
-    return _Unsupported(name.rpartition(" ")[2], refuse, help=f"Not supported: {reason}.")

@@ -12,6 +12,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
+from importlib import import_module
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from importlib.util import find_spec
 from typing import Any
@@ -19,6 +20,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 import kubepy
+from kubepy.cli.errors import CliError
 
 DISTRIBUTION = "kubepy-cluster"
 # Files in an environment that one of these programs manages as a whole.
@@ -31,6 +33,16 @@ def missing_extra(extra: str) -> str:
     it."""
     command = command_for(extra)
     return f'the extra "{extra}" of this installation' + (f": {command}" if command else "")
+
+
+def require_serve(*names: str) -> None:
+    """Import modules of packages that the extra ``serve`` brings. Raises CliError where one is
+    missing."""
+    try:
+        for name in names:
+            import_module(name)
+    except ImportError:
+        raise CliError(f"this command needs {missing_extra('serve')}") from None
 
 
 def command_for(extra: str) -> str:

@@ -90,13 +90,7 @@ def serve(factory: Factory, options: ServeCommandOptions) -> None:
     if not factory.place:
         factory.require_folder()
     factory.require_cluster()
-    try:
-        import cryptography  # noqa: F401
-        import h11  # noqa: F401
-        import uvicorn  # noqa: F401
-        import wsproto  # noqa: F401
-    except ImportError:
-        raise CliError(f"this command needs {installation.missing_extra('serve')}") from None
+    installation.require_serve("cryptography", "h11", "uvicorn", "wsproto")
 
     received = _run(factory, options)
     if received[:1] == [signal.SIGINT]:

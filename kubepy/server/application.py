@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from kubepy.api import errors
 from kubepy.api.clock import Clock
+from kubepy.api.meta import Object
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.nodeleases import RENEW_SECONDS
 from kubepy.apiserver.server import ADMINISTRATOR
@@ -33,6 +34,7 @@ class ServeOptions(NamedTuple):
     :ivar kubelets: without the controllers the simulated kubelets run nevertheless: they stand for
         machines.
     :ivar verbosity: the value of ``-v``.
+    :ivar user: the user whose token the application has; None: the administrator.
     """
 
     address: str = "127.0.0.1"
@@ -41,6 +43,7 @@ class ServeOptions(NamedTuple):
     controllers: bool = True
     verbosity: int = 0
     kubelets: bool = True
+    user: Object | None = None
 
 
 DEFAULTS = ServeOptions()
@@ -91,7 +94,7 @@ class Application:
         cluster.client.use_authorization(self.options.authorization)
         self.watch_cache.attach(cluster)
         if self.token:
-            cluster.client.tokens.known[self.token] = ADMINISTRATOR
+            cluster.client.tokens.known[self.token] = self.options.user or ADMINISTRATOR
         if self.signing_key:
             cluster.client.tokens.key = SigningKey(self.signing_key)
         return cluster

@@ -28,6 +28,7 @@ from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
 from uvicorn.server import Server
 
 from kubepy.server.chain import HandlerChain
+from kubepy.server.gateway import Gateway, GatewayOptions
 from kubepy.server.memory import MemoryKeeper
 from kubepy.storage import StorageError
 
@@ -92,7 +93,10 @@ class HttpConnection(H11Protocol):
     def _should_upgrade_to_ws(self) -> bool:
         """Tell whether a request for a WebSocket becomes one: what is no stream of a pod is
         answered as if the header was not there."""
-        return CONNECTED.fullmatch(self.scope["path"]) is not None
+        path = self.scope["path"]
+        if isinstance(self.app, Gateway):
+            path = self.app.inner_path(path)
+        return CONNECTED.fullmatch(path) is not None
 
     def _unsupported_upgrade_warning(self) -> None:
         """Say nothing of requests that do not become a WebSocket."""
@@ -151,20 +155,22 @@ class HttpConnection(H11Protocol):
 class HttpServer(Server):
     """uvicorn's server on sockets of ours, which a signal ends.
 
+    :param front: answers requests: the chain of the application, or what is in front of it.
+    :param context: None: without TLS.
     :param ready: is called when it listens.
-    :param keep: is called every second, to put back what others have removed.
+    :ivar keep: is called every second, to put back what others have removed.
     """
 
     def __init__(
         self,
         application: Application,
-        keys: Keys,
+        front: HandlerChain | Gateway,
+        context: ssl.SSLContext | None,
         sockets: list[socket.socket],
         ready: Callable[[], None],
-        keep: Callable[[], None],
     ) -> None:
         config = Config(
-            HandlerChain(application),
+            front,
             interface="asgi3",
             http=HttpConnection,
             ws=WSProtocol,
@@ -182,8 +188,9 @@ class HttpServer(Server):
         )
         super().__init__(config)
         self.application, self.sockets = application, sockets
-        self.ready, self.keep = ready, keep
-        self.context = tls_context(keys)
+        self.ready = ready
+        self.keep: Callable[[], None] = lambda: None
+        self.context = context
         self.received: list[int] = []
         self.memory = MemoryKeeper()
 
@@ -203,8 +210,8 @@ class HttpServer(Server):
                 sock=listener,
                 ssl=self.context,
                 backlog=BACKLOG,
-                ssl_handshake_timeout=HANDSHAKE_SECONDS,
-                ssl_shutdown_timeout=FLUSH_SECONDS,
+                ssl_handshake_timeout=HANDSHAKE_SECONDS if self.context else None,
+                ssl_shutdown_timeout=FLUSH_SECONDS if self.context else None,
             )
             for listener in self.sockets
         ]
@@ -320,9 +327,39 @@ def serve(
 ) -> list[int]:
     """Serve until a signal; return the signals that came. Raises what :meth:`Application.start`
     raises."""
-    server = HttpServer(application, keys, sockets, ready, keep)
+    server = HttpServer(
+        application,
+        HandlerChain(application),
+        tls_context(keys),
+        sockets,
+        ready,
+    )
+    server.keep = keep
+    return _run(server)
+
+
+def serve_gateway(
+    application: Application,
+    options: GatewayOptions,
+    sockets: list[socket.socket],
+    ready: Callable[[], None],
+) -> list[int]:
+    """Serve a gateway, without TLS, until a signal; return the signals that came. Raises what
+    :meth:`Application.start` raises."""
+    front = Gateway(HandlerChain(application), options)
+    server = HttpServer(
+        application,
+        front,
+        None,
+        sockets,
+        ready,
+    )
+    return _run(server)
+
+
+def _run(server: HttpServer) -> list[int]:
     try:
         asyncio.run(server.serve())
     finally:
-        application.close()
+        server.application.close()
     return server.received

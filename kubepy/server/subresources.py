@@ -33,7 +33,14 @@ from kubepy.kubelet.logs import (
     validate_log_options,
 )
 from kubepy.quoting import quote
-from kubepy.server import authentication, parameters, portforward, remotecommand, requestbody
+from kubepy.server import (
+    authentication,
+    nodeproxy,
+    parameters,
+    portforward,
+    remotecommand,
+    requestbody,
+)
 from kubepy.server.handlers import ServedRequest
 from kubepy.server.messages import (
     Answer,
@@ -303,8 +310,8 @@ def split_scheme_name_port(text: str) -> tuple[str, str, str] | None:
 
 
 def proxy(context: HandlerContext) -> Response:
-    """Pass a request on to a container of a pod, or of a pod behind a Service, where containers are
-    modelled. Raises Status for a node, which has nothing to answer, and what cannot be reached."""
+    """Pass a request on to a container of a pod, or of a pod behind a Service, or to the kubelet of
+    a node, where containers are modelled. Raises Status for what cannot be reached."""
     _refuse_dry_run(context)
     info, client = context.info, context.client
     target = split_scheme_name_port(info.name)
@@ -314,6 +321,7 @@ def proxy(context: HandlerContext) -> Response:
         )
 
     _, name, port = target
+    obj: Object = {}
     if info.resource == SERVICES:
         _check_endpoints(context, name, port)
     else:
@@ -323,8 +331,10 @@ def proxy(context: HandlerContext) -> Response:
         ):
             raise errors.BadRequest("address not allowed")
 
-    if info.resource == NODES or not inside.runs_containers(client):
+    if not inside.runs_containers(client):
         raise errors.ServiceUnavailable(f"error trying to reach service: {NO_CONTAINERS}")
+    if info.resource == NODES:
+        return nodeproxy.answer(context, obj)
     if info.resource == SERVICES:
         pod_name, number = _backend(context, name, port)
     else:

@@ -328,7 +328,7 @@ def test_warnings_are_yellow_on_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
     assert warned() == "Warning: mind\n"
 
 
-@pytest.mark.parametrize("verb", ["exec", "port-forward", "attach", "cp", "proxy"])
+@pytest.mark.parametrize("verb", ["exec", "port-forward", "attach", "cp"])
 def test_command_without_containers_says_so_in_one_line(kubepy: Kubepy, verb: str) -> None:
     words = ("x:/a", "b") if verb == "cp" else ("pod/x", "--", "ls")
     done = kubepy(verb, *words)

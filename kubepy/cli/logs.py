@@ -204,7 +204,7 @@ def _log_options(options: LogsOptions, since_time: datetime | None) -> LogOption
 
     if options.tail < -1:
         raise CliError("--tail must be greater than or equal to -1")
-    if options.limit_bytes < 0 or (options.changed("limit-bytes") and options.limit_bytes == 0):
+    if options.limit_bytes < 0:
         raise CliError("--limit-bytes must be greater than 0")
     if options.since < 0:
         raise CliError("--since must be greater than 0")
@@ -323,7 +323,12 @@ def _requests(
             yield LogRequest(pod, name, log_options._replace(container=name))
         return
 
-    name = options.container or _default_container(factory, pod, names)
+    name = options.container or _default_container(
+        factory,
+        pod,
+        names,
+        is_quiet=options.all_pods,
+    )
     if name not in names:
         raise CliError(
             f"container {name} is not valid for pod {name_of(pod)} out of: {_listed(names)}"
@@ -332,7 +337,9 @@ def _requests(
     yield LogRequest(pod, name, log_options._replace(container=name))
 
 
-def _default_container(factory: Factory, pod: Object, names: dict[str, str]) -> str:
+def _default_container(
+    factory: Factory, pod: Object, names: dict[str, str], *, is_quiet: bool
+) -> str:
     """Return the container that counts where none is named, and say so where there are several."""
     chosen = annotations_of(pod).get(DEFAULT_CONTAINER, "")
     if chosen in names:
@@ -340,7 +347,7 @@ def _default_container(factory: Factory, pod: Object, names: dict[str, str]) -> 
     if chosen:
         factory.say(f"Default container name {quote(chosen)} not found in pod {name_of(pod)}")
     first = str(pod["spec"]["containers"][0]["name"])
-    if len(names) > 1:
+    if len(names) > 1 and not is_quiet:
         factory.say(f"Defaulted container {quote(first)} out of: {_listed(names)}")
     return first
 

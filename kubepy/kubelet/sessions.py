@@ -9,6 +9,7 @@ Upstream: ``pkg/kubelet`` (``GetExec``, ``GetAttach``), ``k8s.io/cri-streaming``
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
@@ -20,7 +21,7 @@ from kubepy.kubelet.logs import ContainerLog, LogOptions, choose_container, read
 from kubepy.quoting import quote
 
 if TYPE_CHECKING:
-    from kubepy.api.typed import ContainerStatus, Node, Pod
+    from kubepy.api.typed import Container, ContainerStatus, Node, Pod
     from kubepy.apiserver.client import Client
 
 PODS, NODES = "pods", "nodes"
@@ -76,6 +77,9 @@ class ContainerSession(Protocol):
 
     def signal(self, client: Client, number: int) -> None:
         """Send a signal to the process."""
+
+    def leave(self, client: Client) -> None:
+        """End the session before the process has ended."""
 
 
 def status_of_container(pod: Pod, container: str) -> ContainerStatus | None:
@@ -134,20 +138,27 @@ def exec_in(
                 f"error executing command in container: failed to exec in container: {error}"
             ) from None
         box.changed()
-    return ExecSession(run, pid, known)
+    return ExecSession(run, pid, known, tty=tty)
 
 
 class ExecSession:
     """A command that was started in a container.
 
     :param unknowns: the programs of the container that were known before as not known.
+    :param tty: the command has a terminal, which hangs up when the session is left.
     """
 
     def __init__(
-        self, run: SessionTarget, pid: int, unknowns: frozenset[str] = frozenset()
+        self,
+        run: SessionTarget,
+        pid: int,
+        unknowns: frozenset[str] = frozenset(),
+        *,
+        tty: bool = False,
     ) -> None:
         self._run = run
         self._pid = pid
+        self._tty = tty
         self._unknowns = set(unknowns)
 
     def step(self, client: Client) -> StepResult:
@@ -183,6 +194,12 @@ class ExecSession:
 
         self._act(client, send)
 
+    def leave(self, client: Client) -> None:
+        if self._tty:
+            self.signal(client, signal.SIGHUP)
+        else:
+            self.write(client, None)
+
     def _act(self, client: Client, act: Callable[[inside.ContainerMachine], None]) -> None:
         """Do something with the process, if it still runs."""
         pod = _find_pod(client, self._run)
@@ -194,6 +211,7 @@ class ExecSession:
             if machine.exit_of(self._pid) is not None:
                 return
             act(machine)
+            machine.run(client.clock.now())
             box.changed()
 
     def _notes(self, unknowns: Sequence[str]) -> list[tuple[str, bytes]]:
@@ -208,26 +226,49 @@ class ExecSession:
         return notes
 
 
-def attach_to(client: Client, pod: Pod, container: str) -> AttachSession:
-    """Attach to the first process of a running container. Raises Status, NoContainers."""
+def attach_to(client: Client, pod: Pod, container: str, *, stdin: bool = False) -> AttachSession:
+    """Attach to the first process of a running container. Raises Status, NoContainers.
+
+    :param stdin: the session feeds the process, where the container has a stdin.
+    """
     run = running_container(pod, container)
     with inside.open_container(client, pod, run.container):
         pass
     log = log_of(client, pod, LogOptions(run.container))
-    if log is None:
-        return AttachSession(run, 0)
-    return AttachSession(run, len(log.data))
+    printed = 0 if log is None else len(log.data)
+    attached = find_container(pod, run.container)
+    return AttachSession(
+        run,
+        printed,
+        feeds=stdin and bool(attached.get("stdin")),
+        closes=bool(attached.get("stdinOnce")),
+    )
+
+
+def find_container(pod: Pod, name: str) -> Container:
+    """Return a container of any kind, which must be there."""
+    spec = cast("dict[str, list[Container]]", pod["spec"])
+    for field in ("containers", "initContainers", "ephemeralContainers"):
+        for container in spec.get(field) or ():
+            if container["name"] == name:
+                return container
+    raise errors.internal_error(f"container not found ({quote(name)})")
 
 
 class AttachSession:
     """The first process of a container. What it prints is read from the container's log.
 
     :param printed: how many bytes of the log have been seen already.
+    :param feeds: the session feeds the stdin of the process.
+    :param closes: the stdin of the process ends with the first session that feeds it
+        (``stdinOnce``); otherwise it stays open.
     """
 
-    def __init__(self, run: SessionTarget, printed: int) -> None:
+    def __init__(self, run: SessionTarget, printed: int, *, feeds: bool, closes: bool) -> None:
         self._run = run
         self._printed = printed
+        self._feeds = feeds
+        self._closes = closes
         self._exec = ExecSession(run, INIT)
 
     def step(self, client: Client) -> StepResult:
@@ -264,10 +305,14 @@ class AttachSession:
         return ((STDOUT, data),)
 
     def write(self, client: Client, data: bytes | None) -> None:
-        self._exec.write(client, data)
+        if self._feeds and (data is not None or self._closes):
+            self._exec.write(client, data)
 
     def signal(self, client: Client, number: int) -> None:
         self._exec.signal(client, number)
+
+    def leave(self, client: Client) -> None:
+        self.write(client, None)
 
 
 def _find_pod(client: Client, run: SessionTarget) -> Pod | None:

@@ -155,20 +155,26 @@ class HttpConnection(H11Protocol):
 class HttpServer(Server):
     """uvicorn's server on sockets of ours, which a signal ends.
 
-    :param front: answers requests: the chain of the application, or what is in front of it.
-    :param context: None: without TLS.
+    :param way: the keys with which TLS is spoken, or the options of a gateway, without TLS.
     :param ready: is called when it listens.
-    :ivar keep: is called every second, to put back what others have removed.
+    :param keep: is called every second, to put back what others have removed.
     """
 
     def __init__(
         self,
         application: Application,
-        front: HandlerChain | Gateway,
-        context: ssl.SSLContext | None,
+        way: Keys | GatewayOptions,
         sockets: list[socket.socket],
         ready: Callable[[], None],
+        keep: Callable[[], None] = lambda: None,
     ) -> None:
+        chain = HandlerChain(application)
+        front: HandlerChain | Gateway = chain
+        context: ssl.SSLContext | None = None
+        if isinstance(way, GatewayOptions):
+            front = Gateway(chain, way)
+        else:
+            context = tls_context(way)
         config = Config(
             front,
             interface="asgi3",
@@ -188,8 +194,7 @@ class HttpServer(Server):
         )
         super().__init__(config)
         self.application, self.sockets = application, sockets
-        self.ready = ready
-        self.keep: Callable[[], None] = lambda: None
+        self.ready, self.keep = ready, keep
         self.context = context
         self.received: list[int] = []
         self.memory = MemoryKeeper()
@@ -327,14 +332,7 @@ def serve(
 ) -> list[int]:
     """Serve until a signal; return the signals that came. Raises what :meth:`Application.start`
     raises."""
-    server = HttpServer(
-        application,
-        HandlerChain(application),
-        tls_context(keys),
-        sockets,
-        ready,
-    )
-    server.keep = keep
+    server = HttpServer(application, keys, sockets, ready, keep)
     return _run(server)
 
 
@@ -346,14 +344,7 @@ def serve_gateway(
 ) -> list[int]:
     """Serve a gateway, without TLS, until a signal; return the signals that came. Raises what
     :meth:`Application.start` raises."""
-    front = Gateway(HandlerChain(application), options)
-    server = HttpServer(
-        application,
-        front,
-        None,
-        sockets,
-        ready,
-    )
+    server = HttpServer(application, options, sockets, ready)
     return _run(server)
 
 

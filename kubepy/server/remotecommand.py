@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -153,10 +152,7 @@ class RemoteSession:
                 await self._channels.close(GOING_AWAY)
                 return
             await self._pass_on_input(session, pause)
-        if self._streams.tty:
-            await self._application.write(
-                lambda cluster: session.signal(cluster.client, signal.SIGHUP)
-            )
+        await self._application.write(lambda cluster: session.leave(cluster.client))
 
     async def _send_output(self, result: StepResult) -> None:
         for stream, data in result.output:

@@ -264,7 +264,7 @@ def _session(context: HandlerContext, pod: Pod, container: str) -> Answer:
         return remotecommand.upgrade(
             context.application,
             streams._replace(command=()),
-            lambda client: sessions.attach_to(client, pod, container),
+            lambda client: sessions.attach_to(client, pod, container, stdin=streams.stdin),
         )
     if not streams.command:
         raise errors.BadRequest("you must specify at least one command for the container")

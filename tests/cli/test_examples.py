@@ -102,6 +102,7 @@ ELSEWHERE = (
     "attach",  # needs a model of containers, as the next ones: tests/cli/test_exec.py …
     "exec",
     "port-forward",
+    "proxy",  # tests/cli/test_proxy.py
     "cp",
     "debug",  # tests/cli/test_debug.py
     "kuberc",

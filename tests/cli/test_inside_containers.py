@@ -118,6 +118,19 @@ def test_attach_prints_what_comes_until_the_container_ends(kubepy: Kubepy) -> No
     assert kubepy("attach", "few", "-c", "c") == Done("line 2\nline 3\n", ATTACHED, 0)
 
 
+def test_attach_feeds_container_whose_stdin_stays_open(kubepy: Kubepy) -> None:
+    script = "while read x; do echo got $x; done; echo end"
+    pod = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: reads}\nspec:\n  containers:\n"
+        f"  - {{name: c, image: busybox, stdin: true, command: [sh, -c, '{script}']}}\n"
+    )
+    kubepy("apply", "-f", "-", stdin=pod)
+    kubepy("controller", "--once", "-q")
+    assert kubepy("attach", "-i", "reads", stdin="one\n").out == "got one\n"
+    assert kubepy("attach", "-i", "-q", "reads", stdin="two\n").out == "got two\n"
+    assert kubepy("get", "pod", "reads", "--no-headers").out.split()[1:3] == ["1/1", "Running"]
+
+
 @pytest.mark.parametrize(
     ("command", "stdin", "done"),
     [
@@ -243,3 +256,17 @@ def test_proxy_passes_request_on_to_pod_and_service(kubepy: Kubepy) -> None:
     refused = kubepy("get", "--raw", f"{pods}/web:81/proxy/")
     assert "error trying to reach service: dial tcp 10.244.0." in refused.err
     assert refused.err.endswith(":81: connect: connection refused\n")
+
+
+def test_logs_limit_of_no_bytes_is_no_limit(kubepy: Kubepy) -> None:
+    assert kubepy("logs", "ticks", "--limit-bytes=0").out == "tick\n"
+    assert kubepy("logs", "ticks", "--limit-bytes=-1").err == (
+        "error: --limit-bytes must be greater than 0\n"
+    )
+
+
+def test_logs_of_all_pods_do_not_name_default_containers(kubepy: Kubepy) -> None:
+    kubepy("create", "deployment", "two", "--image=nginx", "--image=redis", "--replicas=2")
+    kubepy("rollout", "status", "deployment/two")
+    assert "Defaulted container" in kubepy("logs", "deployment/two").err
+    assert kubepy("logs", "deployment/two", "--all-pods").err == ""

@@ -13,6 +13,7 @@ from kubepy.cli.errors import CliError
 from kubepy.cli.inside.execute import check_is_running
 from kubepy.cli.inside.pods import (
     PODS,
+    SessionOptions,
     attachable_pod,
     find_or_default_container,
     named_object,
@@ -21,8 +22,8 @@ from kubepy.cli.inside.pods import (
 from kubepy.cli.inside.streams import ByteWriter, StreamedSession, has_terminal
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import bool_flag, duration_flag, string_flag
-from kubepy.cli.runtime.options import NOTHING, Options
+from kubepy.cli.runtime.flags import string_flag
+from kubepy.cli.runtime.options import NOTHING
 from kubepy.kubelet.inside import NoContainers
 from kubepy.kubelet.logs import LogOptions
 from kubepy.kubelet.sessions import attach_to, log_of
@@ -37,24 +38,10 @@ RECORDED = (
 PROMPT = "If you don't see a command prompt, try pressing enter."
 
 
-class AttachOptions(Options):
+class AttachOptions(SessionOptions):
     """The flags of ``attach``."""
 
-    container: str = string_flag(
-        "container",
-        "c",
-        help="Container name. Without it, the annotation kubectl.kubernetes.io/default-container "
-        "of the pod, or its first container.",
-    )
-    stdin: bool = bool_flag("stdin", "i", help="Pass stdin to the container.")
-    tty: bool = bool_flag("tty", "t", help="Stdin is a TTY.")
-    quiet: bool = bool_flag("quiet", "q", help="Only print output from the remote session.")
     detach_keys: str = string_flag("detach-keys", default="ctrl-p,ctrl-q", help=NOTHING)
-    pod_running_timeout: float = duration_flag(
-        "pod-running-timeout",
-        default=60.0,
-        help="How long to wait until at least one pod is running.",
-    )
 
 
 class Attachment(NamedTuple):
@@ -137,11 +124,11 @@ def attach_pod(factory: Factory, pod: Object, attachment: Attachment) -> None:
     if not attachment.quiet:
         factory.say(RECORDED)
         factory.say(PROMPT)
+    reads = reads and bool(container.get("stdin"))
     try:
-        session = attach_to(factory.client, cast("Pod", pod), name)
+        session = attach_to(factory.client, cast("Pod", pod), name, stdin=reads)
     except InternalError as error:  # as kubectl shows the Status of a stream
         raise CliError(error.message) from None
-    reads = reads and bool(container.get("stdin"))
     StreamedSession(
         factory,
         session,

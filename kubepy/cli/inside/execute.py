@@ -9,6 +9,7 @@ from kubepy.api.meta import Object, name_of, status_of
 from kubepy.cli.errors import CliError
 from kubepy.cli.inside.pods import (
     COMPLETED,
+    SessionOptions,
     all_container_names,
     attachable_pod,
     find_container,
@@ -19,7 +20,7 @@ from kubepy.cli.inside.pods import (
 from kubepy.cli.inside.streams import StreamedSession, end_with, has_terminal
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import bool_flag, duration_flag, string_flag, string_slice_flag
+from kubepy.cli.runtime.flags import string_slice_flag
 from kubepy.cli.runtime.options import FilenameOptions
 from kubepy.kubelet.sessions import exec_in
 
@@ -27,25 +28,11 @@ if TYPE_CHECKING:
     from kubepy.api.typed import Pod
 
 
-class ExecOptions(FilenameOptions):
+class ExecOptions(SessionOptions, FilenameOptions):
     """The flags of ``exec``."""
 
     filename: list[str] = string_slice_flag(
         "filename", "f", help="The file of the resource to exec into."
-    )
-    container: str = string_flag(
-        "container",
-        "c",
-        help="Container name. Without it, the annotation kubectl.kubernetes.io/default-container "
-        "of the pod, or its first container.",
-    )
-    stdin: bool = bool_flag("stdin", "i", help="Pass stdin to the container.")
-    tty: bool = bool_flag("tty", "t", help="Stdin is a TTY.")
-    quiet: bool = bool_flag("quiet", "q", help="Only print output from the remote session.")
-    pod_running_timeout: float = duration_flag(
-        "pod-running-timeout",
-        default=60.0,
-        help="How long to wait until at least one pod is running.",
     )
 
 

@@ -25,6 +25,7 @@ from kubepy.api.selectors import from_label_selector, from_set
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.builder import Builder
 from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag, duration_flag, string_flag
 from kubepy.cli.runtime.options import Options
 from kubepy.kubelet import inside
 from kubepy.quoting import quote
@@ -38,6 +39,25 @@ COMPLETED = ("Succeeded", "Failed")
 _NOTES = (("containers", ""), ("ephemeralContainers", " (ephem)"), ("initContainers", " (init)"))
 _FIELDS = ("containers", "initContainers", "ephemeralContainers")
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
+
+
+class SessionOptions(Options):
+    """The flags of commands that begin a session with a container: ``exec``, ``attach``."""
+
+    container: str = string_flag(
+        "container",
+        "c",
+        help="Container name. Without it, the annotation kubectl.kubernetes.io/default-container "
+        "of the pod, or its first container.",
+    )
+    stdin: bool = bool_flag("stdin", "i", help="Pass stdin to the container.")
+    tty: bool = bool_flag("tty", "t", help="Stdin is a TTY.")
+    quiet: bool = bool_flag("quiet", "q", help="Only print output from the remote session.")
+    pod_running_timeout: float = duration_flag(
+        "pod-running-timeout",
+        default=60.0,
+        help="How long to wait until at least one pod is running.",
+    )
 
 
 def require_containers(factory: Factory, command: str) -> None:

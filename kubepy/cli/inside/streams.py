@@ -145,6 +145,7 @@ class StreamedSession:
                     )
             except KeyboardInterrupt:
                 if not self._tty:
+                    self._session.leave(factory.client)
                     raise
                 self._session.signal(factory.client, signal.SIGINT)
             if self._progress.exit_code is not None:

@@ -126,8 +126,10 @@ def test_attach_feeds_container_whose_stdin_stays_open(kubepy: Kubepy) -> None:
     )
     kubepy("apply", "-f", "-", stdin=pod)
     kubepy("controller", "--once", "-q")
-    assert kubepy("attach", "-i", "reads", stdin="one\n").out == "got one\n"
-    assert kubepy("attach", "-i", "-q", "reads", stdin="two\n").out == "got two\n"
+    begin = kubepy("clock").out
+    assert kubepy("attach", "-i", "reads", stdin="one\n") == Done("got one\n", ATTACHED, 0)
+    assert kubepy("attach", "-i", "-q", "reads", stdin="two\n") == Done("got two\n", "", 0)
+    assert kubepy("clock").out == begin
     assert kubepy("get", "pod", "reads", "--no-headers").out.split()[1:3] == ["1/1", "Running"]
 
 

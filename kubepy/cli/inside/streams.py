@@ -150,6 +150,8 @@ class StreamedSession:
                 self._session.signal(factory.client, signal.SIGINT)
             if self._progress.exit_code is not None:
                 return self._progress.exit_code
+            if self._is_stranded():
+                return 0
             if not self._stands_still():
                 raise SilentExit(1)  # --request-timeout has passed
 
@@ -171,6 +173,14 @@ class StreamedSession:
             return False
         return self._progress.waits_for_input and self._factory.client.clock.own is not None
 
+    def _is_stranded(self) -> bool:
+        """Tell whether the process waits for input that does not come: its stdin stays open, but
+        that of this process has ended. Time would go on for ever, where it is the cluster's own."""
+        pieces = self._input
+        if pieces is None or not pieces.is_closed:
+            return False
+        return self._progress.waits_for_input and self._factory.client.clock.own is not None
+
     def _feed(self, *, waits: bool) -> None:
         if self._input is None:
             return
@@ -186,7 +196,9 @@ class StreamedSession:
                 self._err.write(data)
             else:
                 self._out.write(data)
-        return self._progress.exit_code is not None or self._stands_still()
+        if self._progress.exit_code is not None:
+            return True
+        return self._stands_still() or self._is_stranded()
 
 
 def end_with(factory: Factory, code: int) -> None:

@@ -60,6 +60,15 @@ def modelled(kubepy: Kubepy, folder: Path) -> Kubepy:
     return kubepy
 
 
+@pytest.fixture
+def simple(kubepy: Kubepy, folder: Path) -> Kubepy:
+    """A function that runs a command in a cluster that does not model containers."""
+    (folder / "state" / "kubepy.yaml").write_text(
+        "formatVersion: 1\nkubelet: {containers: simple}\n"
+    )
+    return kubepy
+
+
 def on_terminal(*words: str) -> str:
     err = TerminalText()
     assert main(words, stdin=io.StringIO(), stdout=io.StringIO(), stderr=err) == 0
@@ -126,15 +135,15 @@ def test_notes_of_objects_before_error_are_said(modelled: Kubepy) -> None:
     assert 'nothing is known of program "frob"' in done.err
 
 
-def test_simple_cluster_says_that_commands_of_jobs_are_not_acted_on(kubepy: Kubepy) -> None:
-    done = kubepy("create", "job", "j", "--image=busybox", "--", "false")
+def test_simple_cluster_says_that_commands_of_jobs_are_not_acted_on(simple: Kubepy) -> None:
+    done = simple("create", "job", "j", "--image=busybox", "--", "false")
     assert done.err == (
         "note: commands are not acted on: containers of Jobs end with 0 after a moment "
         '("kubelet: {containers: modelled}" in kubepy.yaml acts on them)\n'
     )
 
 
-def test_simple_cluster_says_on_terminal_that_commands_are_not_acted_on(kubepy: Kubepy) -> None:
+def test_simple_cluster_says_on_terminal_that_commands_are_not_acted_on(simple: Kubepy) -> None:
     words = ("run", "loop", "--image=busybox", "--command", "--", "false")
     assert " ".join(on_terminal(*words).split()) == (
         "note: commands are not acted on: containers just run "
@@ -142,5 +151,5 @@ def test_simple_cluster_says_on_terminal_that_commands_are_not_acted_on(kubepy: 
     )
     assert (
         'note: container "loop": commands are not acted on in this cluster\n'
-        in kubepy("why", "pod/loop").out
+        in simple("why", "pod/loop").out
     )

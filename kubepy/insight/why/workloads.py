@@ -66,6 +66,8 @@ IN_ORDER = frozenset(
     ("broken-revision", "ordered-behind-broken-pod")
 )  # undoing a change does not help
 REVISION_HASH = "controller-revision-hash"
+UNHEALTHY = "Unhealthy"  # the reason of the kubelet's events about probes
+READINESS_PROBES = ("Readiness probe", "Startup probe")
 LOOKED_AT = 40  # pods that are diagnosed, of those that differ
 MOST_REVISIONS = 3  # that are tried beside the one before
 
@@ -101,7 +103,16 @@ def not_ready(scene: Scene, pod: Object) -> Finding | None:
         return None
     if not node_name(pod):
         return scene.finding("not-ready", scene.link(pod, "spec.nodeName", "it has no node yet"))
-    return scene.finding("not-ready", unready_link(scene, pod))
+    return scene.finding("not-ready", unready_link(scene, pod), *probe_links(scene, pod))
+
+
+def probe_links(scene: Scene, pod: Object) -> list[Link]:
+    """Return what the kubelet has said last of the probe that keeps a pod from being ready."""
+    for event in reversed(scene.events(pod)):
+        message = event.get("message") or ""
+        if event.get("reason") == UNHEALTHY and message.startswith(READINESS_PROBES):
+            return [scene.link(pod, "", f"the kubelet says: {message.strip()}")]
+    return []
 
 
 def appearance(scene: Scene, pod: Object) -> tuple[object, ...]:

@@ -74,7 +74,7 @@ SETTING_NAMES = {
 FOR_JOBS = (RUNS_FOR, EXIT_CODE)  # those of nodes and kubepy.yaml count for the pods of Jobs only
 # What a container does while the program of its image runs, and not where another one does.
 OF_PROGRAM = frozenset(
-    ("serves", "listens", "http", "log", "runs_for", "exit_code", "memory", "cpu")
+    ("serves", "writes", "listens", "http", "log", "runs_for", "exit_code", "memory", "cpu")
 )
 # A container is known if one of these is said of it.
 SAYS_ENOUGH = frozenset(("runs_for", "exit_code", "outcome", "entrypoint", "command"))
@@ -96,6 +96,9 @@ class Behaviour(NamedTuple):
     :param serves: the folder whose files the container gives to HTTP requests of other paths than
         those of ``http``: 404 for one that is not there, 403 for a folder without index.html.
     :param is_bare: the image has the programs of ``programs`` and no others, not even a shell.
+    :param lacks: programs that the image does not have.
+    :param writes: empty files that the image's program makes when it starts, where their folder is
+        there.
     """
 
     pull: Length | str | None = None
@@ -119,6 +122,8 @@ class Behaviour(NamedTuple):
     programs: tuple[str, ...] = ()
     serves: str = ""
     is_bare: bool = False
+    writes: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
 
 
 def schedule_of(behaviour: Behaviour, path: str) -> HttpSchedule | None:

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from kubepy.api.typed import Container
 
 _DATA = Path(__file__).parent / "data" / "images.json"
+# The words that the tags of official images have ever had: letters between digits and punctuation.
+_TAG_WORDS = Path(__file__).parent / "data" / "tags.json"
+OFFICIAL = "docker.io/library/"
+OFFICIAL_TAGS = "https://github.com/docker-library/official-images/tree/master/library"
 PLACEHOLDER = re.compile(r"\{(?P<name>-[\w-]+|\$\w+):(?P<default>[^}]*)\}")
 COMMAND_WORD_ENDS = re.compile(r"[\s;&|(){}<>`'\"]+")
 # The registries that serve what registry.k8s.io does.
@@ -60,6 +64,8 @@ class ImageEntry(NamedTuple):
     :param processes: the processes of the image's own program as ``ps`` shows them: each a user and
         a title, the main one first.
     :param is_bare: the image has its own program and no others, not even a shell.
+    :param lacks: programs that the image does not have.
+    :param writes: empty files that the program makes when it starts.
     :param programs: names of the programs of which the entry speaks, besides the first of
         entrypoint and cmd.
     :param values: what it says, by the names of the fields of rules, as they are written.
@@ -77,6 +83,8 @@ class ImageEntry(NamedTuple):
     serves: str = ""
     processes: tuple[str, ...] = ()
     is_bare: bool = False
+    writes: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
     values: Mapping[str, Any] = {}
 
     def holds(self, line: str, variables: Sequence[str]) -> bool:
@@ -99,6 +107,9 @@ class ImageEntry(NamedTuple):
         if args and self.command and args[0].startswith("-"):
             return self.command[:1]
         return ()
+
+
+MISSING_TAG = ImageEntry((), (OFFICIAL_TAGS,), values={"pull": "fails"})
 
 
 class ImageFacts:
@@ -186,6 +197,10 @@ class ImageFacts:
                 yield "serves", entry.serves, source
             if entry.is_bare:
                 yield "is_bare", True, source
+            if entry.writes:
+                yield "writes", entry.writes, source
+            if entry.lacks:
+                yield "lacks", entry.lacks, source
             if entry.command is not None:
                 yield "command", entry.command, source
         if self.programs:
@@ -220,10 +235,28 @@ def facts_of(image: str) -> ImageFacts | None:
             entries.append(entry)
     if not entries:
         return None
+    if not _has_tag(repository, tag):
+        entries.insert(0, MISSING_TAG)
     return ImageFacts(
         repository,
         entries,
     )
+
+
+def _has_tag(repository: str, tag: str) -> bool:
+    """Tell whether an image may have a tag. An official image has none with a word that none of its
+    tags has ever had; every number is believed."""
+    if not repository.startswith(OFFICIAL):
+        return True
+    words = _tag_words().get(repository.removeprefix(OFFICIAL))
+    return words is None or words.issuperset(re.findall("[A-Za-z]+", tag))
+
+
+@cache
+def _tag_words() -> dict[str, frozenset[str]]:
+    text = _TAG_WORDS.read_bytes()
+    words: dict[str, str] = json.loads(text)
+    return {name: frozenset(line.split()) for name, line in words.items()}
 
 
 @cache
@@ -362,5 +395,7 @@ ENTRY: Mapping[str, Parser] = {
     "serves": parse_text,
     "processes": list_of(parse_text),
     "bare": _parse_flag,
+    "writes": list_of(parse_text),
+    "lacks": list_of(parse_text),
     **dict.fromkeys(FIELDS, _unparsed),
 }

@@ -820,7 +820,7 @@ def _describe(stack: Stack, words: list[str], *, is_verbose: bool) -> int:
             what, shown = f"{word} is a shell function", word
         elif word in BUILTINS:
             what, shown = f"{word} is a shell builtin", word
-        elif is_known_program(word):
+        elif is_known_program(word) and not stack.machine.is_missing(word):
             path = word if "/" in word else f"/bin/{word}"
             what, shown = f"{word} is {path}", path
         elif "/" in word and stack.machine.files.is_file(word):

@@ -38,6 +38,7 @@ from kubepy.shell.utility import ListedProcess
 
 with lazy_imports():
     from kubepy.shell.utilities import busyboxwords
+from kubepy.shell.words import INSTALLERS, program_name
 
 FIRST_PAUSE = timedelta(milliseconds=10)  # that a busy program is taken to have worked; doubled
 PIPE_SIZE = 65_536  # bytes that wait in a pipe
@@ -70,6 +71,7 @@ class ContainerSetting(NamedTuple):
     :ivar groups: further groups of the user.
     :ivar capabilities: those that its processes can have, as a mask: usually those of containerd.
     :ivar user_base: the user of the node that root is in a user namespace; 0: it has none.
+    :ivar lacks: names of programs that are not there, until a program has run that installs some.
     """
 
     cwd: str = "/"
@@ -81,6 +83,7 @@ class ContainerSetting(NamedTuple):
     groups: Sequence[int] = ()
     capabilities: int = 0xA80425FB
     user_base: int = 0
+    lacks: Sequence[str] = ()
 
 
 class Kernel(ABC):
@@ -123,6 +126,7 @@ class Kernel(ABC):
         self.user_base = setting.user_base
         files.user = setting.user
         files.group = setting.group
+        self.lacks = setting.lacks
         self.unknowns: list[str] = []
         self.processes: dict[int, Process] = {}
         self.handles: dict[int, OpenFile] = {}
@@ -334,6 +338,12 @@ class Kernel(ABC):
         return self._last_pid
 
     # --- scripts
+
+    def is_missing(self, word: str) -> bool:
+        """Tell whether a command names a program that the image is known not to have."""
+        if program_name(word) not in self.lacks:
+            return False
+        return INSTALLERS.isdisjoint(self.unknowns)
 
     def note_unknown(self, what: str) -> None:
         """Note a program or a construct of which nothing is known."""

@@ -26,6 +26,13 @@ TIMED_OUT = 124
 NOT_FOUND, NOT_EXECUTABLE, NOT_STARTED = 127, 126, 128
 
 
+def not_found(word: str) -> str:
+    """Return what a container runtime says of a program that is not there."""
+    if "/" in word:
+        return f'exec: "{word}": stat {word}: no such file or directory'
+    return f'exec: "{word}": executable file not found in $PATH'
+
+
 class StartError(Exception):
     """A process that cannot be started.
 
@@ -69,9 +76,11 @@ class Programs:
         if not argv or not argv[0]:
             raise StartError(NOT_STARTED, "no command specified")
         word = argv[0]
+        if self._machine.is_missing(word):
+            raise StartError(NOT_STARTED, not_found(word))
         if "/" not in word:
             if word in OWN_WORDS and word not in PROGRAMS:
-                raise StartError(NOT_STARTED, f'exec: "{word}": executable file not found in $PATH')
+                raise StartError(NOT_STARTED, not_found(word))
             return
         path = posixpath.join(self._machine.cwd, word)
         files = self._machine.files
@@ -81,7 +90,7 @@ class Programs:
             if not files.stat(path).mode & 0o111:
                 raise StartError(NOT_STARTED, f'exec: "{word}": permission denied')
         elif self.is_of_model(path):
-            raise StartError(NOT_STARTED, f'exec: "{word}": stat {word}: no such file or directory')
+            raise StartError(NOT_STARTED, not_found(word))
 
     def is_of_model(self, path: str) -> bool:
         """Tell whether the model knows what is at a path: it lies in a volume, or in a directory
@@ -115,7 +124,9 @@ class Programs:
         argv: list[str] = frame[DATA]["argv"]
         word = argv[0]
         name = program_name(word)
-        if name in SHELLS:
+        if self._machine.is_missing(word):
+            self._fail(stack, f"{word}: not found", NOT_FOUND)
+        elif name in SHELLS:
             self._run_shell(stack, frame, argv)
         elif name in PROGRAMS:
             self._run_builtin(

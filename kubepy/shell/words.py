@@ -21,6 +21,8 @@ PROGRAMS = frozenset({"[", "echo", "false", "kill", "printf", "pwd", "sleep", "t
 # Programs that are known as far as their script stands in the command line, after this option.
 INTERPRETERS = {"perl": "e", "python": "c", "python3": "c"}
 PLAIN_COMMAND = re.compile(r"[\w./+-]+(?: +[\w./:@%+=,-]+)*")
+# Programs that install others, of which nothing is known afterwards.
+INSTALLERS = frozenset({"apk", "apt", "apt-get", "dnf", "microdnf", "tdnf", "yum"})
 PATHS = ("/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/busybox")
 
 

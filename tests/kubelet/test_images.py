@@ -187,3 +187,30 @@ def test_script_that_writes_the_name_of_a_program_does_not_run_it() -> None:
     container = {"command": ["bash", "-c", script]}
     assert behaviour_of("mysql:5.7", **container).listens is None
     assert behaviour_of("mysql:5.7", command=["sh", "-c", "exec mysqld"]).listens == (3306, 33060)
+
+
+@pytest.mark.parametrize(
+    ("image", "pull"),
+    [
+        ("nginx:invalid-tag", "fails"),
+        ("nginx:no-such-tag", "fails"),
+        ("docker.io/library/redis:7-typo", "fails"),
+        ("nginx:v1", "fails"),
+        ("nginx:1.27-alpine3.20-perl", None),
+        ("nginx:99.9", None),
+        ("debian:bookworm-20240904-slim", None),
+        ("python:3.9-slim-buster", None),
+        ("busybox", None),
+        ("registry.example.com/nginx:invalid-tag", None),
+        ("bitnami/nginx:no-such-tag", None),
+    ],
+)
+def test_tag_with_a_word_that_no_tag_of_an_official_image_has_cannot_be_pulled(
+    image: str, pull: str | None
+) -> None:
+    assert behaviour_of(image).pull == pull
+
+
+def test_words_of_tags_are_those_of_official_images_in_the_table() -> None:
+    names = {name for entry in TABLE for name in entry["images"] if "/" not in name}
+    assert names.issuperset(images._tag_words())

@@ -9,10 +9,10 @@ import posixpath
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
-from kubepy.api.clock import parse_time
+from kubepy.api.clock import format_time, parse_time
 from kubepy.api.meta import controller_of, name_of, namespace_of, nested_list, uid_of
 from kubepy.api.objects.images import image_repository
 from kubepy.api.objects.pods import is_restartable_init_container
@@ -49,7 +49,7 @@ from kubepy.kubelet.payloads import MountError, VolumeSources, is_projection
 from kubepy.kubelet.volumes import empty_tree, refresh, volume_tree
 from kubepy.lazy import blake2b
 from kubepy.quoting import quote
-from kubepy.shell.files import Tree
+from kubepy.shell.files import FileError, Tree
 from kubepy.shell.machine import ContainerSetting, Machine
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from kubepy.api.typed import Container, Node, Pod
     from kubepy.kubelet.lastingvolumes import LastingVolumes
     from kubepy.kubelet.network import ClusterView
+    from kubepy.kubelet.network.connections import Connections
     from kubepy.shell.files import FileSystem
     from kubepy.shell.surroundings import HttpAnswer, NetworkRequest
 
@@ -225,6 +226,7 @@ class PodHost:
             self._keep_shown_objects(record, now)
             run = record.containers[container["name"]]
             run.variables = variables if _refers_to_objects(container) else {}
+            self._write_files(record, container, now)
             return MainProcess(None)
         machine = self.new_machine(record, container, now)
         word = program.command[0]
@@ -253,6 +255,19 @@ class PodHost:
                 return not is_projection(volume) and volume.get("emptyDir") is None
         return False
 
+    def _write_files(self, record: PodRecord, container: Container, now: datetime) -> None:
+        """Make the files that the program of an image makes when it starts: those in volumes, which
+        others can see."""
+        paths = self.behaviour(container).writes
+        if not paths:
+            return
+        files = self.new_machine(record, container, now).files
+        for path in paths:
+            with suppress(FileError):  # its folder is not there
+                if not files.exists(path):
+                    files.write(path, b"", now=now)
+        self._keep_volumes(record)
+
     def new_machine(self, record: PodRecord, container: Container, now: datetime) -> Machine:
         """Return a machine in which nothing runs."""
         behaviour = self.behaviour(container)
@@ -272,6 +287,7 @@ class PodHost:
             groups=groups_of(self._pod, container),
             capabilities=capabilities_of(container),
             user_base=self._user_base(),
+            lacks=behaviour.lacks,
         )
         return Machine(
             files,
@@ -283,7 +299,7 @@ class PodHost:
             ),
             setting,
             now=now,
-            surroundings=self._agent.network.from_pod(self._pod),
+            surroundings=self._surroundings(record),
         )
 
     def _user_base(self) -> int:
@@ -385,7 +401,7 @@ class PodHost:
         """
         container_record = record.containers[container["name"]]
         self._load_trees(record, record.at)
-        machine = self._saved_machine(container, container_record.machine)
+        machine = self._saved_machine(record, container)
         if machine is not None or container_record.started is None:
             return machine
         machine = self.start(record, container, container_record.started).machine
@@ -393,8 +409,9 @@ class PodHost:
             machine.run(record.at)
         return machine
 
-    def _saved_machine(self, container: Container, saved: Any) -> Machine | None:
+    def _saved_machine(self, record: PodRecord, container: Container) -> Machine | None:
         """Return a machine as it was kept; None where there is none, or something else."""
+        saved = record.containers[container["name"]].machine
         if saved is None:
             return None
         try:
@@ -402,6 +419,8 @@ class PodHost:
                 Tree.from_json(saved["root"]), self._dns_address()
             )
             surroundings = self._agent.network.from_pod(self._pod)
+            files = self._files_again(container, Tree.from_json(saved["root"]))
+            surroundings = self._surroundings(record)
             return Machine.from_json(saved["machine"], files, surroundings)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             return None  # the program is run again from its begin
@@ -570,6 +589,23 @@ class PodHost:
     @property
     def _address(self) -> str:
         return (self._pod.get("status") or {}).get("podIP") or ""
+
+    def _surroundings(self, record: PodRecord) -> Connections:
+        """Return the network as the processes of the pod see it."""
+        return self._agent.network.from_pod(self._pod, lambda: self._running_pod(record))
+
+    def _running_pod(self, record: PodRecord) -> Pod:
+        """Return the pod with all its containers that have been started by now: its processes reach
+        those, whatever the status says so far."""
+        statuses: list[dict[str, Any]] = []
+        for name, container in record.containers.items():
+            if container.is_running and container.started is not None:
+                running = {"startedAt": format_time(container.started)}
+                statuses.append({"name": name, "state": {"running": running}})
+        status = {**(self._pod.get("status") or {}), "phase": "Running"}
+        status["containerStatuses"] = statuses
+        status.pop("initContainerStatuses", None)
+        return cast("Pod", {**self._pod, "status": status})
 
     def _reported(self, record: PodRecord, now: datetime) -> Pod:
         """Return the pod with the status that it has at this moment."""

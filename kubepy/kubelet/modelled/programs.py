@@ -68,7 +68,7 @@ def mount_of(container: Container, path: str) -> str:
 def _program(
     words: tuple[str, ...], behaviour: Behaviour, container: Container
 ) -> ContainerProgram:
-    if is_known_command(words):
+    if is_known_command(words) or program_name(words[0]) in behaviour.lacks:
         return ContainerProgram(words, is_opaque=False)
     if "/" in words[0] and mount_of(container, words[0]):
         return ContainerProgram(words, is_opaque=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -76,12 +76,22 @@ class Network:
         self._policies = Policies(view)
         self._zone = Zone(view)
 
-    def from_pod(self, pod: Pod) -> Connections:
-        """Return the network as the processes of a pod see it."""
+    def from_pod(self, pod: Pod, running_pod: Callable[[], AnyObject] | None = None) -> Connections:
+        """Return the network as the processes of a pod see it.
+
+        :param running_pod: returns the pod with the containers that run, which its status may not
+            show yet.
+        """
         addresses = addresses_of(pod)
         address = addresses[0] if addresses else ""
         node = pod["spec"].get("nodeName") or ""
-        return Connections(self, Caller(address, node, pod))
+        caller = Caller(
+            address,
+            node,
+            pod,
+            running_pod,
+        )
+        return Connections(self, caller)
 
     def from_node(self, node: Node) -> Connections:
         """Return the network as a process of a node sees it, such as its kubelet."""
@@ -315,7 +325,12 @@ class Network:
         """Return what listens on the loopback address."""
         pod = caller.pod
         if pod is not None and not uses_host_network(pod):
-            return self._listening(pod, number, now)
+            if caller.running_pod is not None:
+                pod = caller.running_pod()
+            listener = self._find_listener(pod, number)
+            if listener is None:
+                raise refused()
+            return listener
         if caller.is_outside:
             raise refused()
         return self._on_node(caller.node, number, now)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -52,11 +52,14 @@ class Caller(NamedTuple):
     """The maker of a connection: a pod; a node (without a pod); somebody outside (neither).
 
     :ivar node: the node on which it is made; "" outside of the cluster.
+    :ivar running_pod: returns the pod with the containers that run, which its status may not show
+        yet.
     """
 
     address: str
     node: str = ""
     pod: AnyObject | None = None
+    running_pod: Callable[[], AnyObject] | None = None
 
     @property
     def is_outside(self) -> bool:

@@ -361,6 +361,45 @@ def test_hook_after_the_start_that_fails_ends_the_container(pods: PodsCluster) -
     assert pods.status("p")["restartCount"] >= 1
 
 
+def test_hook_after_the_start_reaches_the_own_container(pods: PodsCluster) -> None:
+    script = (
+        "until curl -sf localhost:80 >/dev/null; do sleep 1; done; echo up > /dev/termination-log"
+    )
+    web = {"name": "web", "image": "nginx"}
+    web["lifecycle"] = {"postStart": {"exec": {"command": ["sh", "-c", script]}}}
+    pods.create("p", web, shell("sleep 1000"))
+    assert pods.shown("p") == "2/2 Running 0"
+
+
+def test_server_writes_its_logs_into_a_volume_that_others_see(pods: PodsCluster) -> None:
+    mounts = [{"name": "logs", "mountPath": "/var/log/nginx"}]
+    web = {"name": "web", "image": "nginx", "volumeMounts": mounts}
+    logger = {**shell("tail -f /var/log/nginx/access.log"), "volumeMounts": mounts}
+    pods.create("p", web, logger, volumes=[{"name": "logs", "emptyDir": {}}])
+    assert pods.shown("p") == "2/2 Running 0"
+    assert pods.run("exec", "p", "-c", "c", "--", "ls", "/var/log/nginx") == (
+        "access.log\nerror.log\n"
+    )
+
+
+def test_program_that_an_image_lacks_is_not_found(pods: PodsCluster) -> None:
+    pods.create("p", {**shell("python3 -c 'print(1)'"), "image": "nginx"}, restartPolicy="Never")
+    assert pods.state("p")["terminated"]["exitCode"] == 127
+    assert pods.logs("p") == "sh: 1: python3: not found\n"
+    bash = {"name": "c", "image": "busybox", "command": ["bash", "-c", "echo hello"]}
+    pods.create("q", bash, restartPolicy="Never")
+    ended = pods.state("q")["terminated"]
+    assert (ended["exitCode"], ended["reason"]) == (128, "StartError")
+    assert 'exec: "bash": executable file not found in $PATH' in ended["message"]
+
+
+def test_program_may_be_there_after_an_installation(pods: PodsCluster) -> None:
+    script = "apt-get install -y curl; curl -s example; echo $?"
+    pods.create("p", {**shell(script), "image": "debian"}, restartPolicy="Never")
+    assert "apt-get" in pods.run("describe", "pod", "p")
+    assert "not found" not in pods.logs("p")
+
+
 def test_deadline_ends_the_pod(pods: PodsCluster) -> None:
     pods.create("p", shell("sleep 1000"), activeDeadlineSeconds=10)
     pods.advance(11)

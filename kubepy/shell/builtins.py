@@ -178,6 +178,8 @@ def exit_(stack: Stack, args: list[str]) -> int | None:
     status = process.status if process.exiting is None else process.exiting
     if args:
         status = _status(stack, args[0])
+        if not process.shell.has_braces:
+            status = _number(args[0])  # a trap of dash sees all of it
     stack.exit(status)
     return None
 

@@ -35,11 +35,13 @@ class ExpansionError(Exception):
 
 
 class NeedsOutput(Exception):
-    """A command substitution whose output is needed next: the list that prints it."""
+    """A substitution whose output is needed next: the list that prints it, and whether it is needed
+    in a file."""
 
-    def __init__(self, body: int) -> None:
+    def __init__(self, body: int, *, is_file: bool) -> None:
         super().__init__(body)
         self.body = body
+        self.is_file = is_file
 
 
 class VariableScope(Protocol):
@@ -54,6 +56,9 @@ class VariableScope(Protocol):
 
     def get(self, name: str) -> str | None:
         """Return the value of a variable or of a special parameter, None where it is not set."""
+
+    def take_status(self, status: int) -> None:
+        """Take the status of a substitution: that of the command so far in bash."""
 
     def elements(self, name: str) -> Sequence[str]:
         """Return the elements of an array; those of another variable are its value."""
@@ -83,10 +88,13 @@ BREAK = Piece("", is_quoted=True, is_break=True)
 class WordExpansion:
     """Expands the words of one command. Everything here raises ExpansionError and NeedsOutput.
 
-    :param outputs: what substitutions have printed, in the order in which they are needed.
+    :param outputs: what substitutions have printed, in the order in which they are needed, and the
+        status with which each has ended (None for one that leaves ``$?`` as it is).
     """
 
-    def __init__(self, scope: VariableScope, outputs: Sequence[str] = ()) -> None:
+    def __init__(
+        self, scope: VariableScope, outputs: Sequence[tuple[str, int | None]] = ()
+    ) -> None:
         self._scope = scope
         self._outputs = list(outputs)
 
@@ -124,10 +132,13 @@ class WordExpansion:
         match part:
             case Text(text, is_quoted):
                 yield Piece(text, is_quoted)
-            case Substitution(body, is_quoted):
+            case Substitution(body, is_quoted, is_file):
                 if not self._outputs:
-                    raise NeedsOutput(body)
-                yield Piece(self._outputs.pop(0), is_quoted, is_split=not is_quoted)
+                    raise NeedsOutput(body, is_file=is_file)
+                output, status = self._outputs.pop(0)
+                if status is not None:
+                    self._scope.take_status(status)
+                yield Piece(output, is_quoted, is_split=not is_quoted)
             case Arithmetic(expression, is_quoted):
                 value = self._evaluate(self.text(expression))
                 yield Piece(value, is_quoted, is_split=not is_quoted)
@@ -229,6 +240,8 @@ class WordExpansion:
                 yield piece._replace(is_split=True)
 
     def _transformed(self, part: Parameter, value: str) -> str:
+        if not value and self._scope.has_braces and part.operator in ("#", "##", "%", "%%"):
+            return ""  # bash does not look at the pattern
         match part.operator:
             case "":
                 return value

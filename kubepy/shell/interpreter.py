@@ -32,6 +32,9 @@ from kubepy.shell.syntax import Assignment, Redirect, ShellCommand, Word
 from kubepy.shell.tracing import bash_trace, posix_trace
 
 FAILED = 2  # the step of a compound command whose redirections have failed
+# The outputs of process substitutions are files under /dev/fd, beginning with this number, and so
+# many are kept.
+LAST_DESCRIPTOR, SUBSTITUTED_FILES = 63, 50
 BAD_DESCRIPTOR = "Bad file descriptor"
 
 
@@ -55,7 +58,7 @@ class ShellInterpreter(Stack):
         try:
             HANDLERS[frame[KIND]](self, frame)
         except NeedsOutput as need:
-            self.capture(frame, need.body)
+            self.capture(frame, need)
         except ExpansionError as error:
             self.die(error.message, self.status_of(error))
         except FatalError as error:
@@ -219,6 +222,10 @@ class ShellInterpreter(Stack):
     def on_subshell(self, frame: Frame) -> None:
         if frame[STEP] == 0:
             node = self.machine.node(frame[SCRIPT], frame[NODE])
+            if self.ends_with_frame():
+                self.pop()
+                self.push_node(frame[SCRIPT], node.children[0])
+                return
             child = self.machine.fork(self.process)
             child.frames.append(["node", frame[SCRIPT], node.children[0], 0, None])
             frame[STEP] = 1
@@ -227,6 +234,19 @@ class ShellInterpreter(Stack):
             return
         self.pop(self.machine.reap(frame[DATA]))
         self.check_errexit()
+
+    def ends_with_frame(self) -> bool:
+        """Tell whether the process does nothing after its uppermost frame, as that of ``( … ) &``:
+        it is the subshell itself, and signals to it reach the traps in there."""
+        for kind, script, number, _, _ in self.process.frames[:-1]:
+            if kind == "redirected":
+                continue
+            if kind != "pipeline":
+                return False
+            node = self.machine.node(script, number)
+            if len(node.children) > 1 or node.operators:
+                return False
+        return True
 
     def on_pipeline(self, frame: Frame) -> None:
         node = self.machine.node(frame[SCRIPT], frame[NODE])
@@ -311,10 +331,12 @@ class ShellInterpreter(Stack):
         waiting: dict[str, Any] = frame[DATA] or {}
         if "pid" in waiting:
             self.take_capture(waiting)
+        if "before" in waiting:
+            self.process.status = waiting["before"]
         self.changes = []
         return WordExpansion(self.scope(), waiting.get("outputs", ()))
 
-    def capture(self, frame: Frame, body: int) -> None:
+    def capture(self, frame: Frame, need: NeedsOutput) -> None:
         """Start the substitution that an expansion needs. It sees what the expansion has set by
         now; this is then undone, for the expansion begins again."""
         machine = self.machine
@@ -323,11 +345,12 @@ class ShellInterpreter(Stack):
             self.restore_variables({name: value})
         pipe = machine.new_pipe()
         child.handles[1] = machine.open(OpenFile(PIPE_BEGIN, pipe=pipe))
-        child.frames.append(["node", frame[SCRIPT], body, 0, None])
+        child.frames.append(["node", frame[SCRIPT], need.body, 0, None])
         if frame[DATA] is None:
-            frame[DATA] = {"outputs": []}
+            frame[DATA] = {"outputs": [], "before": self.process.status}
         frame[DATA]["pid"] = child.pid
         frame[DATA]["pipe"] = pipe
+        frame[DATA]["is_file"] = need.is_file
         machine.captured_pipes.add(pipe)
         self.process.block = Block("child", pids=[child.pid])
 
@@ -335,11 +358,24 @@ class ShellInterpreter(Stack):
         """Take the output of a substitution that has ended."""
         status = self.machine.reap(waiting.pop("pid"))
         data = self.machine.drain(waiting.pop("pipe"))
+        if waiting.pop("is_file"):
+            path = self.substituted_file(data)
+            waiting["outputs"].append([path, None])
+            return
         text = data.replace(b"\0", b"").decode("utf-8", "surrogateescape").rstrip("\n")
-        waiting["outputs"].append(text)
+        waiting["outputs"].append([text, status])
         waiting["status"] = status
-        if self.process.shell.has_braces:
-            self.process.status = status
+
+    def substituted_file(self, data: bytes) -> str:
+        """Return the path of a file with what a process substitution has printed."""
+        shell = self.process.shell
+        number = LAST_DESCRIPTOR - shell.files % SUBSTITUTED_FILES
+        shell.files += 1
+        path = f"/dev/fd/{number}"
+        files = self.machine.files
+        files.make_dir("/dev/fd", parents=True, now=self.machine.now)
+        files.write(path, data, now=self.machine.now)
+        return path
 
     def on_redirected(self, frame: Frame) -> None:
         """Carry out a compound command with redirections."""
@@ -711,7 +747,10 @@ class ShellInterpreter(Stack):
 
     def on_input(self, frame: Frame) -> None:
         """Carry out the next commands that a shell reads from its input: whoever types them goes on
-        after a program of which nothing is known."""
+        after a program of which nothing is known.
+
+        bash leaves what comes after a command to that command; sh takes all that is there.
+        """
         machine = self.machine
         process = self.process
         if process.unknown_ends is None:
@@ -722,21 +761,25 @@ class ShellInterpreter(Stack):
             return
         data, is_over = machine.peek_input(handle)
         end = data.rfind(b"\n") + 1
-        if is_over:
+        if process.shell.has_braces and end:
+            end = data.find(b"\n") + 1
+            is_over = is_over and end == len(data)
+        elif is_over:
             end = len(data)
         machine.take_input(handle, end)
         text = frame[DATA] + data[:end].decode("utf-8", "surrogateescape")
         if text.strip():
             parsed = machine.parsed(machine.script(text))
-            if not parsed.error or is_over:
+            is_open = parsed.is_open or text.endswith("\\\n")
+            if is_over or not (parsed.error or is_open):
                 frame[DATA] = ""
                 self.push_script(text)
                 return
             frame[DATA] = text
         if is_over:
             self.pop()
-            return
-        process.block = Block("read", handle=process.handles[0], version=len(data) - end)
+        elif data.find(b"\n", end) < 0:
+            process.block = Block("read", handle=process.handles[0], version=len(data) - end)
 
 
 Handler = Callable[[ShellInterpreter, Frame], None]

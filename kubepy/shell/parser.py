@@ -78,6 +78,7 @@ class _Parser:
         self.position = 0
         self.nodes: list[ShellCommand] = []
         self.heredocs: list[tuple[ShellCommand, int, str, bool, bool]] = []
+        self.is_open = False
 
     # --- nodes and positions
 
@@ -177,7 +178,7 @@ class _Parser:
             unknown = self.add(self.new("unknown"))
             main.children.append(unknown)
             main.operators.append(";")
-        return Script(self.nodes, number)
+        return Script(self.nodes, number, is_open=self.is_open)
 
     def parse_list(self) -> int:
         """Parse a compound list up to what closes it. Returns the number of the list."""
@@ -543,6 +544,8 @@ class _Parser:
             elements.append(self.parse_word())
 
     def at_word(self) -> bool:
+        if self.starts("<("):
+            return True
         return bool(self.peek()) and self.peek() not in WORD_ENDS
 
     # --- redirections
@@ -553,11 +556,15 @@ class _Parser:
             return False
         operator = found[2]
         if operator in ("<", ">") and self.text.startswith("(", found.end()):
-            raise UnknownConstruct  # a process substitution
+            if operator == ">" or found[1]:
+                raise UnknownConstruct
+            return False  # a process substitution, which is a word
         self.position = found.end()
         default = 0 if operator.startswith("<") else 1
         descriptor = int(found[1]) if found[1] else default
         self.skip_blanks()
+        if self.starts(">("):
+            raise UnknownConstruct
         if not self.at_word():
             raise self.unexpected()
         if operator in ("<<", "<<-"):
@@ -590,6 +597,8 @@ class _Parser:
                 if line == end:
                     break
                 lines.append(line + "\n")
+            else:
+                self.is_open = True
             text = "".join(lines)
             if is_quoted:
                 word: Word = (Text(text, is_quoted=True),)
@@ -603,7 +612,7 @@ class _Parser:
         """Parse one word. With no ends it goes to the next blank."""
         ends = ends or " \t\n"
         parts: list[Part] = []
-        while self.peek() and self.peek() not in ends:
+        while self.peek() and (self.peek() not in ends or self.starts("<(")):
             self.parse_part(parts)
         return _joined(parts)
 
@@ -628,6 +637,10 @@ class _Parser:
             self.parse_dollar(parts, is_quoted=False)
         elif character == "`":
             parts.append(self.take_backquoted(is_quoted=False))
+        elif self.starts("<("):
+            self.position += 2
+            substitution = self.take_substitution(is_quoted=True)
+            parts.append(substitution._replace(is_file=True))
         else:
             parts.append(Text(character, is_quoted=False))
             self.position += 1

@@ -66,6 +66,7 @@ class ShellState:
     """The state of a shell beside its frames.
 
     :ivar outer_loops: the loops around the subshell that it is.
+    :ivar files: how many process substitutions there have been.
     """
 
     variables: dict[str, str] = field(default_factory=dict)
@@ -85,6 +86,7 @@ class ShellState:
     getopts: list[int] = field(default_factory=lambda: [1, 0])
     has_braces: bool = False
     outer_loops: int = 0
+    files: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """Return the state as JSON, without what is usual."""
@@ -114,6 +116,7 @@ class ShellState:
             umask=self.umask,
             getopts=list(self.getopts),
             has_braces=self.has_braces,
+            files=self.files,
         )
 
 

@@ -39,6 +39,11 @@ class ShellScope:
         self.fails_on_unset = "u" in process.shell.options
         self.finds_paths = "f" not in process.shell.options
 
+    def take_status(self, status: int) -> None:
+        """Take the status of a substitution: that of the command so far in bash."""
+        if self.has_braces:
+            self.process.status = status
+
     def get(self, name: str) -> str | None:
         """Return the value of a variable or of a special parameter."""
         shell = self.process.shell

@@ -31,10 +31,14 @@ class Parameter(NamedTuple):
 
 
 class Substitution(NamedTuple):
-    """``$(…)``: the number of the list whose output takes its place."""
+    """``$(…)``: the number of the list whose output takes its place.
+
+    :ivar is_file: ``<(…)``: the path of a file with the output takes its place.
+    """
 
     body: int
     is_quoted: bool
+    is_file: bool = False
 
 
 class Arithmetic(NamedTuple):
@@ -110,6 +114,7 @@ class Script(NamedTuple):
 
     :ivar nodes: all commands; ``main`` is the number of the outermost list.
     :ivar error: what is wrong with it, in a shell's words; "" for nothing.
+    :ivar is_open: it ends within a here-document.
     :ivar error_line: the line of the error. What comes before it is in ``nodes`` all the same.
     """
 
@@ -117,3 +122,4 @@ class Script(NamedTuple):
     main: int
     error: str = ""
     error_line: int = 0
+    is_open: bool = False

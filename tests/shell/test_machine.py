@@ -422,7 +422,7 @@ def test_program_that_is_not_known_runs_until_a_signal_ends_it() -> None:
 
 def test_program_that_is_not_known_ends_where_it_is_to() -> None:
     machine = new_machine()
-    pid = machine.start(["sh", "-c", "java; echo $?; cat <(ls); echo no"], unknown_ends=2.0)
+    pid = machine.start(["sh", "-c", "java; echo $?; ls > >(cat); echo no"], unknown_ends=2.0)
     machine.run(NOW + timedelta(seconds=10))
     end = machine.exit_of(pid)
     assert end is not None

@@ -194,7 +194,7 @@ def test_commands_before_an_error_are_kept() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["cat <(echo)", "select x in a; do b; done", "time ls", "echo ${!x[1]}"],
+    ["echo > >(cat)", "select x in a; do b; done", "time ls", "echo ${!x[1]}"],
 )
 def test_construct_of_bash_that_is_not_known_is_unknown(text: str) -> None:
     script = parse(f"echo before\n{text}")

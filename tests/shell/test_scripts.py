@@ -37,6 +37,8 @@ SCRIPTS = {
     "sleep 1 & wait $!; echo $?": "0\n",
     "printf '%s-%03d\\n' a 7": "a-007\n",
     "while getopts ab: o -a -b v; do echo $o$OPTARG; done": "a\nbv\n",
+    "(trap 'echo t; exit 9' TERM; sleep 2; echo no) & sleep 1; kill $!; wait $!; echo $?": "t\n9\n",
+    "sh -c 'trap \"echo \\$?\" EXIT; exit 300'; echo $?": "300\n44\n",
     "umask 077; command -v echo >/dev/null && echo found": "found\n",
 }  # fmt: skip
 
@@ -45,6 +47,24 @@ SCRIPTS = {
 def test_script_of_known_words_prints_what_a_shell_prints(script: str) -> None:
     result = run(script)
     assert (result.stdout, result.status, result.stderr) == (SCRIPTS[script], 0, "")
+
+
+BASH_SCRIPTS = {
+    "printf 'read x\\nline\\necho got $x\\ncat\\nrest\\n' | bash": "got line\nrest\n",
+    "bash <<'A'\ncat <<B\ndoc\nB\nif true; then\nread y\nfi\nl2\necho \\\n $y\nA": "doc\nl2\n",
+    "cat <(echo 1) <(echo 2)": "1\n2\n",
+    "diff <(seq 2) <(echo 1; echo 3) | tail -n 1": "> 3\n",
+    "n=0; while read x; do n=$((n + x)); done < <(seq 3); echo $n": "6\n",
+    "f() { cat <(echo in); }; cat <(f) <(f; echo two)": "in\nin\ntwo\n",
+    "true; echo $?$(false)$?$(exit 3)$?": "013\n",
+    'set -u; X=; echo "[${X%$nothing}]"': "[]\n",
+}
+
+
+@pytest.mark.parametrize("script", BASH_SCRIPTS)
+def test_script_of_bash_prints_what_bash_prints(script: str) -> None:
+    result = run(script, shell="bash")
+    assert (result.stdout, result.status, result.stderr) == (BASH_SCRIPTS[script], 0, "")
 
 
 @pytest.mark.parametrize(

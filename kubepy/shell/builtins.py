@@ -683,6 +683,38 @@ def kill(stack: Stack, args: list[str]) -> int:
     return status
 
 
+def killall(stack: Stack, args: list[str]) -> int:
+    """Send a signal to all other processes with some names."""
+    number = SIGNALS["TERM"]
+    names = [word for word in args if word not in ("-q", "--")]
+    is_quiet = "-q" in args
+    if names[:1] == ["-s"] and len(names) > 1:
+        names = [f"-{names[1]}", *names[2:]]
+    if names and names[0].startswith("-"):
+        signal = signal_name(names.pop(0)[1:])
+        if not signal:
+            raise BadUsage("invalid signal number or name", 1)
+        number = SIGNALS[signal]
+    if not names:
+        raise BadUsage("you need to specify whom to kill", 1)
+    machine = stack.machine
+    status = 0
+    for name in names:
+        named = [
+            process
+            for process in machine.processes.values()
+            if process.is_alive and posixpath.basename(process.argv[0]) == name
+        ]
+        others = [process for process in named if process is not stack.process]
+        for process in others:
+            machine.deliver(process, number)
+        if not others:
+            status = 1
+            if not is_quiet:
+                stack.complain(f"{name}: no process killed")
+    return status
+
+
 def _pid_of(stack: Stack, word: str) -> int:
     if word.startswith("%"):
         jobs = stack.process.shell.jobs
@@ -874,11 +906,11 @@ BUILTINS: Mapping[str, Builtin] = {
     ".": source, ":": colon, "[": bracket, "alias": alias, "break": break_, "cd": cd,
     "command": command, "continue": continue_, "declare": local, "echo": echo, "eval": eval_,
     "exec": exec_, "exit": exit_, "export": export, "false": false, "getopts": getopts,
-    "jobs": jobs, "kill": kill, "let": let, "local": local, "printf": printf, "pwd": pwd,
-    "read": read, "readonly": readonly, "return": return_, "set": set_, "shift": shift,
-    "shopt": colon, "sleep": sleep, "source": source, "test": test, "times": times, "trap": trap,
-    "true": colon, "type": type_, "typeset": local, "ulimit": ulimit, "umask": umask,
-    "unalias": unalias, "unset": unset, "wait": wait,
+    "jobs": jobs, "kill": kill, "killall": killall, "let": let, "local": local,
+    "printf": printf, "pwd": pwd, "read": read, "readonly": readonly, "return": return_,
+    "set": set_, "shift": shift, "shopt": colon, "sleep": sleep, "source": source, "test": test,
+    "times": times, "trap": trap, "true": colon, "type": type_, "typeset": local,
+    "ulimit": ulimit, "umask": umask, "unalias": unalias, "unset": unset, "wait": wait,
 }  # fmt: skip
 
 

@@ -222,7 +222,7 @@ class ShellInterpreter(Stack):
     def on_subshell(self, frame: Frame) -> None:
         if frame[STEP] == 0:
             node = self.machine.node(frame[SCRIPT], frame[NODE])
-            if self.ends_with_frame():
+            if self.ends_with_frame(("pipeline",)):
                 self.pop()
                 self.push_node(frame[SCRIPT], node.children[0])
                 return
@@ -235,16 +235,20 @@ class ShellInterpreter(Stack):
         self.pop(self.machine.reap(frame[DATA]))
         self.check_errexit()
 
-    def ends_with_frame(self) -> bool:
+    def ends_with_frame(self, kinds: Sequence[str] = ("pipeline", "list")) -> bool:
         """Tell whether the process does nothing after its uppermost frame, as that of ``( … ) &``:
-        it is the subshell itself, and signals to it reach the traps in there."""
-        for kind, script, number, _, _ in self.process.frames[:-1]:
+        it is the subshell itself, and signals to it reach the traps in there.
+
+        :param kinds: the kinds of frames that may be below.
+        """
+        for kind, script, number, step, _ in self.process.frames[:-1]:
             if kind == "redirected":
                 continue
-            if kind != "pipeline":
+            if kind not in kinds:
                 return False
             node = self.machine.node(script, number)
-            if len(node.children) > 1 or node.operators:
+            is_negated = kind == "pipeline" and bool(node.operators)
+            if is_negated or step < len(node.children):
                 return False
         return True
 
@@ -503,6 +507,8 @@ class ShellInterpreter(Stack):
             return
         variables = self.assigned(node.assignments, expansion)
         self.trace([*variables.items()], words)
+        if self.ends_with_frame() and words[0] not in self.process.shell.functions:
+            self.process.argv = words
         frame[KIND] = "restore"
         frame[DATA] = {str(number): handle for number, handle in self.process.handles.items()}
         if not self.redirect(node.redirects, targets):

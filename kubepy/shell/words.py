@@ -10,14 +10,17 @@ SHELLS = frozenset({"sh", "bash", "ash", "dash", "ksh", "zsh"})
 OWN_WORDS = frozenset(
     {
         ".", ":", "[", "[[", "alias", "break", "cd", "command", "continue", "echo", "eval", "exec",
-        "exit", "export", "false", "getopts", "jobs", "kill", "let", "local", "printf", "pwd",
-        "read", "readonly", "return", "set", "shift", "shopt", "sleep", "source", "test", "times",
-        "trap", "true", "type", "typeset", "declare", "ulimit", "umask", "unalias", "unset", "wait",
+        "exit", "export", "false", "getopts", "jobs", "kill", "killall", "let", "local", "printf",
+        "pwd", "read", "readonly", "return", "set", "shift", "shopt", "sleep", "source", "test",
+        "times", "trap", "true", "type", "typeset", "declare", "ulimit", "umask", "unalias",
+        "unset", "wait",
     }
 )  # fmt: skip
 # Words of the shell for which images have a program as well, so that they can be a container's
 # command.
-PROGRAMS = frozenset({"[", "echo", "false", "kill", "printf", "pwd", "sleep", "test", "true"})
+PROGRAMS = frozenset(
+    {"[", "echo", "false", "kill", "killall", "printf", "pwd", "sleep", "test", "true"}
+)
 # Programs that are known as far as their script stands in the command line, after this option.
 INTERPRETERS = {"perl": "e", "python": "c", "python3": "c"}
 PLAIN_COMMAND = re.compile(r"[\w./+-]+(?: +[\w./:@%+=,-]+)*")

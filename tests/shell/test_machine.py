@@ -515,3 +515,23 @@ def test_machine_does_not_grow_with_a_loop_that_goes_on() -> None:
         machine.run(NOW + timedelta(hours=hours))
         sizes.append(len(str(machine.to_json())))
     assert max(sizes) - min(sizes) < 200
+
+
+def test_killall_ends_processes_by_their_names() -> None:
+    script = (
+        "sleep 100 & first=$!; sleep 200 & yes > /dev/null & third=$!; sleep 1; killall sleep; wait $first; "
+        "echo $?; killall -q nothing; echo $?; killall -s KILL yes; wait $third; echo $?"
+    )
+    machine = new_machine()
+    pid = machine.start(["sh", "-c", script], is_main=True)
+    machine.run(NOW + timedelta(seconds=2))
+    printed = b"".join(part.data for part in machine.take_output(pid))
+    assert printed == b"143\n1\n137\n"
+
+
+def test_jobs_have_the_names_of_their_programs() -> None:
+    machine = new_machine()
+    pid = machine.start(["sh", "-c", "sleep 100 & (sleep 50) & sleep 1; ps"], is_main=True)
+    machine.run(NOW + timedelta(seconds=2))
+    lines = b"".join(part.data for part in machine.take_output(pid)).decode().splitlines()
+    assert [line.split(maxsplit=3)[3] for line in lines[2:]] == ["sleep 100", "sleep 50"]

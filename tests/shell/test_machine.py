@@ -519,8 +519,9 @@ def test_machine_does_not_grow_with_a_loop_that_goes_on() -> None:
 
 def test_killall_ends_processes_by_their_names() -> None:
     script = (
-        "sleep 100 & first=$!; sleep 200 & yes > /dev/null & third=$!; sleep 1; killall sleep; wait $first; "
-        "echo $?; killall -q nothing; echo $?; killall -s KILL yes; wait $third; echo $?"
+        "sleep 100 & first=$!; sleep 200 & yes > /dev/null & third=$!; sleep 1; killall sleep; "
+        "wait $first; echo $?; killall -q nothing; echo $?; killall -s KILL yes; "
+        "wait $third; echo $?"
     )
     machine = new_machine()
     pid = machine.start(["sh", "-c", script], is_main=True)

@@ -476,7 +476,8 @@ class Kernel(ABC):
         for process in self.processes.values():
             held.update(process.handles.values())
             for frame in process.frames:
-                if frame[0] in ("restore", "redirected") and frame[4]:
+                is_holding = frame[0] in ("restore", "redirected") and frame[4]
+                if is_holding and "outputs" not in frame[4]:  # those of a substitution are none
                     held.update(frame[4].values())
         return held
 

@@ -109,7 +109,9 @@ class Stack:
         """Return the exit status of a shell that ends with an error."""
         if not self.process.shell.has_braces:
             return 2
-        return 127 if error.is_unset and "e" not in self.process.shell.options else 1
+        shell = self.process.shell
+        is_subshell = self.process.pid != shell.main_pid
+        return 127 if error.is_unset and not is_subshell and "e" not in shell.options else 1
 
     def complain(self, message: str) -> None:
         """Print a message of the shell itself."""

@@ -87,6 +87,7 @@ class ShellInterpreter(Stack):
     def start_job(self, script: int, number: int) -> None:
         """Start a command in the background; it reads nothing."""
         child = self.machine.fork(self.process)
+        child.shell.is_tested = child.shell.has_braces and self.is_tested()
         null = self.machine.open(OpenFile(NULL))
         child.handles[0] = null
         child.frames.append(["node", script, number, 0, None])
@@ -227,6 +228,7 @@ class ShellInterpreter(Stack):
                 self.push_node(frame[SCRIPT], node.children[0])
                 return
             child = self.machine.fork(self.process)
+            child.shell.is_tested = self.is_tested()
             child.frames.append(["node", frame[SCRIPT], node.children[0], 0, None])
             frame[STEP] = 1
             frame[DATA] = child.pid
@@ -281,6 +283,7 @@ class ShellInterpreter(Stack):
         previous: int | None = None
         for index, child_node in enumerate(node.children):
             child = self.machine.fork(self.process)
+            child.shell.is_tested = self.is_tested()
             if previous is not None:
                 child.handles[0] = previous
             if index < len(node.children) - 1:
@@ -345,6 +348,8 @@ class ShellInterpreter(Stack):
         now; this is then undone, for the expansion begins again."""
         machine = self.machine
         child = machine.fork(self.process)
+        if child.shell.has_braces:  # in a substitution of bash set -e counts no more
+            child.shell.options = child.shell.options.replace("e", "")
         for name, value in reversed(self.changes):
             self.restore_variables({name: value})
         pipe = machine.new_pipe()
@@ -711,9 +716,13 @@ class ShellInterpreter(Stack):
         process = self.process
         if process.status == 0 or "e" not in process.shell.options:
             return
-        if any(self.is_condition(frame) for frame in process.frames):
-            return
-        self.exit(process.status)
+        if not self.is_tested():
+            self.exit(process.status)
+
+    def is_tested(self) -> bool:
+        """Tell whether the status of what is carried out is looked at by a condition."""
+        process = self.process
+        return process.shell.is_tested or any(map(self.is_condition, process.frames))
 
     def is_condition(self, frame: Frame) -> bool:
         """Tell whether the part of a command that is carried out is a condition."""

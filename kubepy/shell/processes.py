@@ -66,6 +66,7 @@ class ShellState:
     """The state of a shell beside its frames.
 
     :ivar outer_loops: the loops around the subshell that it is.
+    :ivar is_tested: it is a subshell within a condition, where ``set -e`` ends nothing.
     :ivar files: how many process substitutions there have been.
     """
 
@@ -87,6 +88,7 @@ class ShellState:
     has_braces: bool = False
     outer_loops: int = 0
     files: int = 0
+    is_tested: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the state as JSON, without what is usual."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kubepy.shell import machine
+from tests.shell.manifestscripts import manifest_script
 from tests.shell.scripts import write_script
 from tests.shell.shells import run_in_pieces, run_model, run_real
 
@@ -33,6 +34,21 @@ def test_random_script_of_bash_comes_out_as_in_bash(group: int, tmp_path: Path) 
     outcomes = run_real(scripts, tmp_path, "bash")
     for seed, script, expected in zip(seeds, scripts, outcomes, strict=True):
         outcome = run_model(script, "bash")
+        assert outcome[:2] == expected[:2], f"seed {seed}:\n{script}"
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+@pytest.mark.parametrize("group", range(3))
+def test_random_script_of_a_manifest_comes_out_as_in_a_shell(
+    shell: str, group: int, tmp_path: Path
+) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell} on this machine")
+    seeds = range(1000 + group * GROUP_SIZE, 1000 + (group + 1) * GROUP_SIZE)
+    scripts = [manifest_script(seed, is_bash=shell == "bash") for seed in seeds]
+    outcomes = run_real(scripts, tmp_path, shell)
+    for seed, script, expected in zip(seeds, scripts, outcomes, strict=True):
+        outcome = run_model(script, shell)
         assert outcome[:2] == expected[:2], f"seed {seed}:\n{script}"
 
 

@@ -132,10 +132,10 @@ def _xargs_words(call: Execution, options: Arguments) -> list[str]:
     if options.has("d"):
         delimiter = {"\\n": "\n", "\\t": "\t", "\\0": "\0"}.get(options.get("d"), options.get("d"))
         return _separated(text, delimiter)
-    if options.has("I", "L"):
+    if options.has("I"):
+        return _quoted_words(text, "\n")
+    if options.has("L"):
         lines = [line.strip(" \t") for line in text.split("\n")]
-        if options.has("I") and re.search(r"['\"\\\\]", text):
-            raise Unknown("xargs -I with quotes")
         return [line for line in lines if line]
     return _quoted_words(text)
 
@@ -147,15 +147,16 @@ def _separated(text: str, delimiter: str) -> list[str]:
     return words
 
 
-def _quoted_words(text: str) -> list[str]:
-    """Split at blanks; quotes and backslashes protect what follows. Raises Failure."""
+def _quoted_words(text: str, separators: str = " \t\n") -> list[str]:
+    """Split at separators; blanks before a word are left out, and quotes and backslashes protect
+    what follows. Raises Failure."""
     words: list[str] = []
     word: list[str] | None = None
     position = 0
     while position < len(text):
         character = text[position]
         position += 1
-        if character in " \t\n":
+        if character in separators or (word is None and character in " \t"):
             if word is not None:
                 words.append("".join(word))
             word = None

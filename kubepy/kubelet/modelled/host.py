@@ -418,8 +418,6 @@ class PodHost:
             files = self._container_files(container, saved["machine"]["env"]).again(
                 Tree.from_json(saved["root"]), self._dns_address()
             )
-            surroundings = self._agent.network.from_pod(self._pod)
-            files = self._files_again(container, Tree.from_json(saved["root"]))
             surroundings = self._surroundings(record)
             return Machine.from_json(saved["machine"], files, surroundings)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):

@@ -25,6 +25,7 @@ from kubepy.kubelet.modelled.stopping import (
     stop_container,
 )
 from kubepy.kubelet.obstacles import CONFIG_ERROR, INVALID_IMAGE_NAME
+from kubepy.kubelet.reporting import reported_image
 from kubepy.kubelet.restarts import PULL_ERROR_SECONDS
 from kubepy.quoting import quote
 from kubepy.shell.machine import StartError
@@ -254,9 +255,10 @@ def _fail_pull(life: PodLife, container: Container, record: ContainerRecord) -> 
     """Let a pull fail: the error is reported for a moment, then that the kubelet waits."""
     image = container["image"]
     name = container["name"]
+    reference = reported_image(image)
     problem = (
-        f"rpc error: code = NotFound desc = failed to pull and unpack image {quote(image)}: "
-        "not found"
+        f"rpc error: code = NotFound desc = failed to pull and unpack image {quote(reference)}: "
+        f"failed to resolve reference {quote(reference)}: {reference}: not found"
     )
     note_missing_pull_secrets(life, container)
     life.emit(NORMAL, "Pulling", f"Pulling image {quote(image)}", name)

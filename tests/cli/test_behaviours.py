@@ -33,13 +33,20 @@ RULES = """
 """
 
 
+def set_kubelet(folder: Path, value: str) -> None:
+    """Give the cluster in a folder another setting ``kubelet`` than new ones have."""
+    settings = folder / "state" / "kubepy.yaml"
+    text = settings.read_text()
+    assert "kubelet:\n  containers: modelled\n" in text
+    settings.write_text(text.replace("\n  containers: modelled\n", f" {value}\n"))
+
+
 @pytest.fixture
 def web(kubepy: Kubepy, folder: Path) -> Kubepy:
     """A function that runs a command in a cluster with rules and a pod."""
     (folder / "pod.yaml").write_text(MANIFEST)
     (folder / "state" / "rules.yaml").write_text(RULES)
-    with open(folder / "state" / "kubepy.yaml", "a") as file:
-        file.write("kubelet: {containers: modelled, rules: rules.yaml}\n")
+    set_kubelet(folder, "{containers: modelled, rules: rules.yaml}")
     assert kubepy("apply", "-f", "pod.yaml").status == 0
     return kubepy
 
@@ -54,7 +61,7 @@ def test_behaviour_names_rule_annotation_image_and_part_of_the_manifest(web: Kub
         "      annotation kubepy.dev/ready-after of the pod\n"
         "  container main (nginx:1.27)\n"
         "    args: nginx -g 'daemon off;'\n"
-        "      well-known image docker.io/library/nginx (https://hub.docker.com/_/nginx)\n"
+        "      well-known image docker.io/library/nginx (https://github.com/docker-library/docs/blob/master/nginx/README.md)\n"
         "    env: COLOUR\n"
         "      spec.containers[0].env\n"
         '    livenessProbe: httpGet {"path":"/healthz","port":80,"scheme":"HTTP"}\n'
@@ -68,9 +75,9 @@ def test_behaviour_names_rule_annotation_image_and_part_of_the_manifest(web: Kub
         "    exec: psql *\n"
         "      rule rules.yaml[0]\n"
         "    listens: 80\n"
-        "      well-known image docker.io/library/nginx (https://hub.docker.com/_/nginx)\n"
-        "    files: /usr/share/nginx/html/index.html\n"
-        "      well-known image docker.io/library/nginx (https://hub.docker.com/_/nginx)\n"
+        "      well-known image docker.io/library/nginx (https://github.com/docker-library/docs/blob/master/nginx/README.md)\n"
+        "    files: /etc/nginx/nginx.conf, /usr/share/nginx/html/index.html\n"
+        "      well-known image docker.io/library/nginx (https://github.com/docker-library/docs/blob/master/nginx/README.md)\n"
         "  container side (shop:1)\n"
         "    readyAfter: 5s\n"
         "      annotation kubepy.dev/ready-after of the pod\n"
@@ -90,7 +97,8 @@ def test_behaviour_is_a_document_for_programs(web: Kubepy) -> None:
     assert [entry["object"]["name"] for entry in many["items"]] == ["web"]
 
 
-def test_behaviour_of_simple_containers_says_that_they_run(kubepy: Kubepy) -> None:
+def test_behaviour_of_simple_containers_says_that_they_run(kubepy: Kubepy, folder: Path) -> None:
+    set_kubelet(folder, "{containers: simple}")
     kubepy("run", "web", "--image=nginx")
     lines = kubepy("why", "pod/web", "--behaviour").out.splitlines()
     assert lines[1].startswith("  containers are simple (kubepy.yaml: kubelet.containers)")

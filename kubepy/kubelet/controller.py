@@ -583,6 +583,10 @@ class Kubelet:
         pods = ResourceClient(client, PODS)
         match step:
             case Remove():
+                if self._modelled is not None and not is_pod_terminal(pod):
+                    stop_events = self._modelled.stop_events(pod)
+                    if stop_events:
+                        self._recorder.events(pod, stop_events, host=name_of(node))
                 if pod["metadata"].get("finalizers") and not is_pod_terminal(pod):
                     # The finalizer will hold the pod: it gets the status of an ended one.
                     pods.update_status(pod, self._status(pod, node, KILLED, now))

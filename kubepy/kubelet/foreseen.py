@@ -218,8 +218,7 @@ def _ruled(sources: Mapping[str, str]) -> Iterator[str]:
 def is_called(word: str, container: Container) -> bool:
     """Tell whether a container's own command, or its args where it has none, begin with a word."""
     words = [*(container.get("command") or ()), *(container.get("args") or ())]
-    first: str = words[0]
-    return first == word
+    return words[:1] == [word]
 
 
 def _called_commands(container: Container) -> Iterator[Sequence[str]]:

@@ -5,7 +5,6 @@ Containers of a cluster that does not model them cannot be looked into.
 
 from __future__ import annotations
 
-import posixpath
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -18,7 +17,6 @@ from kubepy.apiserver.request import Patch
 from kubepy.apiserver.settings import MODELLED
 from kubepy.kubelet.logs import PrintedLine
 from kubepy.lazy import lazy_imports
-from kubepy.quoting import quote
 
 with lazy_imports():
     from kubepy.kubelet import behaviours
@@ -224,8 +222,6 @@ class RunningContainer:
     ) -> int:
         """Start a process. Raises CannotStart."""
         answer = behaviours.answer_to(self._behaviour, argv)
-        if answer is None and self._behaviour.is_bare:
-            self._check_own_program(argv[0])
         words = list(argv) if answer is None else answering_command(answer)
         try:
             return self._machine.start(
@@ -236,18 +232,6 @@ class RunningContainer:
             )
         except programs.StartError as error:
             raise CannotStart(error.code, error.message) from None
-
-    def _check_own_program(self, word: str) -> None:
-        """Raise CannotStart unless a word is a program of the image, which has no others."""
-        if posixpath.basename(word) in self._behaviour.programs:
-            return
-        problem = f"stat {word}: no such file or directory"
-        if "/" not in word:
-            problem = "executable file not found in $PATH"
-        raise CannotStart(
-            programs.NOT_STARTED,
-            f"exec: {quote(word)}: {problem}",
-        )
 
     def write_stdin(self, pid: int, data: bytes | None) -> None:
         """Write to the input of a process."""

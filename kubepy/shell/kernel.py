@@ -72,6 +72,8 @@ class ContainerSetting(NamedTuple):
     :ivar capabilities: those that its processes can have, as a mask: usually those of containerd.
     :ivar user_base: the user of the node that root is in a user namespace; 0: it has none.
     :ivar lacks: names of programs that are not there, until a program has run that installs some.
+    :ivar own_programs: the names of all programs that are there, besides files in volumes; None:
+        the usual ones.
     """
 
     cwd: str = "/"
@@ -84,6 +86,7 @@ class ContainerSetting(NamedTuple):
     capabilities: int = 0xA80425FB
     user_base: int = 0
     lacks: Sequence[str] = ()
+    own_programs: Sequence[str] | None = None
 
 
 class Kernel(ABC):
@@ -127,6 +130,7 @@ class Kernel(ABC):
         files.user = setting.user
         files.group = setting.group
         self.lacks = setting.lacks
+        self.own_programs = setting.own_programs
         self.unknowns: list[str] = []
         self.processes: dict[int, Process] = {}
         self.handles: dict[int, OpenFile] = {}
@@ -341,7 +345,11 @@ class Kernel(ABC):
 
     def is_missing(self, word: str) -> bool:
         """Tell whether a command names a program that the image is known not to have."""
-        if program_name(word) not in self.lacks:
+        name = program_name(word)
+        if self.own_programs is not None:
+            is_file = "/" in word and self.files.is_file(word)
+            return name not in self.own_programs and not is_file
+        if name not in self.lacks:
             return False
         return INSTALLERS.isdisjoint(self.unknowns)
 

@@ -41,8 +41,8 @@ def is_left_to_outcome(pod: Pod, node: Node, defaults: Mapping[str, str]) -> boo
 
 def is_modelled(pod: Pod, node: Node, behaviours: Behaviours, defaults: Mapping[str, str]) -> bool:
     """Tell whether a pod does more than run: it has a command, a probe, a hook or an init
-    container, it reads a ConfigMap, a Secret or a claim, a container of it has ended or is to run
-    another image, or a rule speaks of its life.
+    container, it has a deadline, it reads a ConfigMap, a Secret or a claim, a container of it has
+    ended or is to run another image, or a rule speaks of its life.
 
     A pod whose outcome an annotation or a default chooses is not modelled: the outcome decides.
     """
@@ -55,6 +55,8 @@ def is_modelled(pod: Pod, node: Node, behaviours: Behaviours, defaults: Mapping[
     except (AnnotationError, UnknownOutcomeError):  # the pod is not started
         return False
     if spec.get("initContainers") or spec.get("ephemeralContainers"):
+        return True
+    if spec.get("activeDeadlineSeconds") is not None:
         return True
     if _needs_objects(pod, node, defaults):
         return True

@@ -288,6 +288,7 @@ class PodHost:
             capabilities=capabilities_of(container),
             user_base=self._user_base(),
             lacks=behaviour.lacks,
+            own_programs=behaviour.programs if behaviour.is_bare else None,
         )
         return Machine(
             files,

@@ -13,7 +13,7 @@ from kubepy.api.objects.references import references_of
 from kubepy.kubelet.modelled.adoption import record_of_status
 from kubepy.kubelet.modelled.choice import is_left_to_outcome, is_modelled
 from kubepy.kubelet.modelled.host import NodeAgent, PodHost
-from kubepy.kubelet.modelled.life import PodEvent, PodLife
+from kubepy.kubelet.modelled.life import NORMAL, PodEvent, PodLife
 from kubepy.kubelet.modelled.records import RECORD, PodRecord, load_record
 from kubepy.kubelet.modelled.starting import note_image, note_start
 from kubepy.kubelet.modelled.worker import Foreseen, PodWorker
@@ -199,6 +199,17 @@ class ModelledPods:
             note_image(life, container)
             note_start(life, container)
         return life.events
+
+    def stop_events(self, pod: Pod) -> list[PodEvent]:
+        """Return the events of a pod that just ran, and is stopped now."""
+        events: list[PodEvent] = []
+        for status in (pod.get("status") or {}).get("containerStatuses") or ():
+            name = status["name"]
+            if "running" in (status.get("state") or {}):
+                message = f"Stopping container {name}"
+                path = f"spec.containers{{{name}}}"
+                events.append(PodEvent(NORMAL, "Killing", message, path))
+        return events
 
     def keep(self, pod: Pod, record: PodRecord) -> None:
         """Keep the record of a pod."""

@@ -68,10 +68,12 @@ def mount_of(container: Container, path: str) -> str:
 def _program(
     words: tuple[str, ...], behaviour: Behaviour, container: Container
 ) -> ContainerProgram:
-    if is_known_command(words) or program_name(words[0]) in behaviour.lacks:
+    name = program_name(words[0])
+    is_bare = behaviour.is_bare and name not in behaviour.programs
+    if is_bare or is_known_command(words) or name in behaviour.lacks:
         return ContainerProgram(words, is_opaque=False)
     if "/" in words[0] and mount_of(container, words[0]):
         return ContainerProgram(words, is_opaque=False)
-    if program_name(words[0]) in behaviour.programs:
+    if name in behaviour.programs:
         return ContainerProgram(words, is_opaque=True)
     return ContainerProgram(words, is_opaque=True, unknown=words[0])

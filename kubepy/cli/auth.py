@@ -124,7 +124,7 @@ kubepy auth can-i get /healthz
 kubepy auth can-i approve certificatesigningrequests.certificates.k8s.io
 
 # As a service account of another namespace
-kubepy auth can-i list secrets --as=system:serviceaccount:shop:robot
+kubepy auth can-i list secrets --as=system:serviceaccount:shop:robot || echo no
 
 # For a script: only the exit status
 kubepy auth can-i delete nodes --quiet && echo yes

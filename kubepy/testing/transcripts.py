@@ -47,8 +47,9 @@ _SPECIAL = re.compile(
 _SETTINGS = "# kubepy:"
 OPTIONS = ("nodes", "clock", "seed")
 FILE_SETTINGS = ("bootstrap", "reconcile")  # those of kubepy.yaml that are one word
+CONTAINERS = "containers"  # the one of them that is within another: of kubelet
 FOLDER = "folder"
-_WITH_VALUES = (*OPTIONS, *FILE_SETTINGS)
+_WITH_VALUES = (*OPTIONS, *FILE_SETTINGS, CONTAINERS)
 
 
 class TranscriptError(Exception):
@@ -455,9 +456,11 @@ def cluster_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     ``clock=system`` is the system's time, ``seed=random`` no seed. Raises ValueError.
     """
     result: dict[str, Any] = {
-        name: value for name, value in settings.items() if name not in FILE_SETTINGS
+        name: value for name, value in settings.items() if name not in (*FILE_SETTINGS, CONTAINERS)
     }
     of_file = {name: settings[name] for name in FILE_SETTINGS if name in settings}
+    if CONTAINERS in settings:
+        of_file["kubelet"] = {CONTAINERS: settings[CONTAINERS]}
     if of_file:
         result["settings"] = of_file
     nodes = result.get("nodes")

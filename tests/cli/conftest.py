@@ -46,6 +46,23 @@ def kubepy(folder: Path) -> Kubepy:
     return run
 
 
+@pytest.fixture
+def simple(kubepy: Kubepy, folder: Path) -> Kubepy:
+    """A function like ``kubepy`` whose cluster does not model containers."""
+    (folder / "state" / "kubepy.yaml").write_text(
+        "formatVersion: 1\nkubelet: {containers: simple}\n"
+    )
+    return kubepy
+
+
+def set_kubelet(folder: Path, value: str) -> None:
+    """Give the cluster in a folder another setting ``kubelet`` than new ones have."""
+    settings = folder / "state" / "kubepy.yaml"
+    text = settings.read_text()
+    assert "kubelet:\n  containers: modelled\n" in text
+    settings.write_text(text.replace("\n  containers: modelled\n", f" {value}\n"))
+
+
 def run(*words: str, stdin: str = "") -> Done:
     out, err = io.StringIO(), io.StringIO()
     status = main(words, stdin=io.StringIO(stdin), stdout=out, stderr=err)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kubepy import Cluster
-from tests.cli.conftest import Kubepy
+from tests.cli.conftest import Kubepy, set_kubelet
 
 MANIFEST = """
 apiVersion: v1
@@ -31,14 +31,6 @@ RULES = """
   http: {/healthz: 200}
   exec: {"psql *": "1"}
 """
-
-
-def set_kubelet(folder: Path, value: str) -> None:
-    """Give the cluster in a folder another setting ``kubelet`` than new ones have."""
-    settings = folder / "state" / "kubepy.yaml"
-    text = settings.read_text()
-    assert "kubelet:\n  containers: modelled\n" in text
-    settings.write_text(text.replace("\n  containers: modelled\n", f" {value}\n"))
 
 
 @pytest.fixture

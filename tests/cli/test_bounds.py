@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kubepy.controlplane import manager
-from tests.cli.conftest import Kubepy, run
+from tests.cli.conftest import Kubepy, run, set_kubelet
 
 PHASE = ("get", "pod", "web", "-o", "jsonpath={.status.conditions[?(@.type=='Ready')].status}")
 
@@ -128,7 +128,7 @@ def poll(kubepy: Kubepy, rounds: int) -> int:
 
 
 def test_polling_loop_ends_where_reads_move_time(own_time: Kubepy, folder: Path) -> None:
-    set_up(folder, "kubelet: {readyAfter: 5s}\n")
+    set_kubelet(folder, "{containers: modelled, readyAfter: 5s}")
     own_time("run", "web", "--image=i")
     assert poll(own_time, 30) == 0
     set_up(folder, "tick: reads\n")

@@ -204,8 +204,9 @@ def test_time_of_the_system_cannot_be_moved(kubepy: Kubepy, words: tuple[str, ..
 def test_init_gives_clock_and_seed(bare: Kubepy, folder: Path) -> None:
     assert bare("init", "--clock=2026-01-01T01:00:00+01:00", "--seed=lab").status == 0
     assert (
-        folder / "state/kubepy.yaml"
-    ).read_text() == f'clock: "{START}"\nformatVersion: 1\nseed: lab\n'
+        (folder / "state/kubepy.yaml").read_text()
+        == f'clock: "{START}"\nformatVersion: 1\nkubelet:\n  containers: modelled\nseed: lab\n'
+    )
     assert (
         bare("get", "node", "node-1", "-o", "jsonpath={.metadata.creationTimestamp}").out == START
     )

@@ -329,9 +329,9 @@ def test_warnings_are_yellow_on_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize("verb", ["exec", "port-forward", "attach", "cp"])
-def test_command_without_containers_says_so_in_one_line(kubepy: Kubepy, verb: str) -> None:
+def test_command_without_containers_says_so_in_one_line(simple: Kubepy, verb: str) -> None:
     words = ("x:/a", "b") if verb == "cp" else ("pod/x", "--", "ls")
-    done = kubepy(verb, *words)
+    done = simple(verb, *words)
     assert (done.out, done.status) == ("", 1)
     assert done.err.startswith(f'error: "{verb}" is not supported: ')
     assert done.err.count("\n") == 1

@@ -60,15 +60,6 @@ def modelled(kubepy: Kubepy, folder: Path) -> Kubepy:
     return kubepy
 
 
-@pytest.fixture
-def simple(kubepy: Kubepy, folder: Path) -> Kubepy:
-    """A function that runs a command in a cluster that does not model containers."""
-    (folder / "state" / "kubepy.yaml").write_text(
-        "formatVersion: 1\nkubelet: {containers: simple}\n"
-    )
-    return kubepy
-
-
 def on_terminal(*words: str) -> str:
     err = TerminalText()
     assert main(words, stdin=io.StringIO(), stdout=io.StringIO(), stderr=err) == 0
@@ -113,13 +104,14 @@ def test_notes_none_says_nothing(modelled: Kubepy, monkeypatch: pytest.MonkeyPat
 
 def test_doubtful_tag_is_said_by_command_and_object(modelled: Kubepy) -> None:
     assert modelled("create", "deployment", "web", "--image=nginx").err == ""
-    done = modelled("set", "image", "deploy/web", "nginx=nginx:no-such-tag")
+    done = modelled("set", "image", "deploy/web", "nginx=grafana/grafana:no-such-tag")
     assert done.err == (
-        'note: nothing tells here whether image "nginx:no-such-tag" exists: it is pulled all the '
-        'same ("pull: fails" in kubelet.rules says otherwise)\n'
+        'note: nothing tells here whether image "grafana/grafana:no-such-tag" exists: it is '
+        'pulled all the same ("pull: fails" in kubelet.rules says otherwise)\n'
     )
-    modelled("run", "typo", "--image=nginx:typo")
-    doubt = 'container "typo": nothing tells whether the image "nginx:typo" exists: it is pulled'
+    modelled("run", "typo", "--image=grafana/grafana:typo")
+    image = "grafana/grafana:typo"
+    doubt = f'container "typo": nothing tells whether the image "{image}" exists: it is pulled'
     assert f"{doubt} all the same\n" in modelled("describe", "pod", "typo").out
 
 

@@ -169,7 +169,7 @@ def pod(name: str, labels: str = "{}") -> str:
     return f"""apiVersion: v1
 kind: Pod
 metadata: {{name: {name}, labels: {labels}}}
-spec: {{containers: [{{name: task, image: busybox}}]}}
+spec: {{containers: [{{name: task, image: nginx}}]}}
 ---
 """
 

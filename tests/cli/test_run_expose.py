@@ -84,11 +84,6 @@ def test_overrides_change_what_was_generated(kubepy: Kubepy, kind: str, patch: s
             ["run", "--image=a"],
             "error: NAME is required for run\nSee 'kubepy run -h' for help and examples\n",
         ),
-        (
-            ["run", "x", "--image=a", "-i"],
-            "error: attaching is not supported: no containers run here, pods are simulated "
-            "(--attach=false creates the pod only)\n",
-        ),
         (["run", "x", "--image=a", "--env=1"], "error: invalid env: 1\n"),
         (["run", "x", "--image=a", "--overrides={"], "error: Invalid JSON Patch\n"),
         (
@@ -105,6 +100,15 @@ def test_overrides_change_what_was_generated(kubepy: Kubepy, kind: str, patch: s
 )
 def test_run_and_expose_refuse_invalid_input(kubepy: Kubepy, words: list[str], error: str) -> None:
     assert kubepy(*words) == ("", error, 1)
+
+
+def test_run_attaches_to_no_simple_container(simple: Kubepy) -> None:
+    assert simple("run", "x", "--image=a", "-i") == (
+        "",
+        "error: attaching is not supported: no containers run here, pods are simulated "
+        "(--attach=false creates the pod only)\n",
+        1,
+    )
 
 
 def test_run_with_expose_prints_service_first(kubepy: Kubepy) -> None:

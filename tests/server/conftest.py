@@ -237,6 +237,15 @@ def new_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
     return new
 
 
+def make_simple(folder: Path) -> Path:
+    """Let a cluster not model containers, and return its folder."""
+    settings = folder / "kubepy.yaml"
+    text = settings.read_text()
+    assert "containers: modelled" in text
+    settings.write_text(text.replace("containers: modelled", "containers: simple"))
+    return folder
+
+
 @pytest.fixture
 def new_api(new_folder: Callable[[], Path]) -> Iterator[Callable[..., Api]]:
     """Start servers in this process, without controllers: ``new_api(authorization="RBAC")``."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from kubepy.controlplane.open import open_cluster
-from tests.server.conftest import ServerProcess
+from tests.server.conftest import ServerProcess, make_simple
 
 pytestmark = pytest.mark.skipif(
     shutil.which("kubectl") is None, reason="there is no kubectl on the PATH"
@@ -65,8 +65,9 @@ class Kubectl:
 
 @pytest.fixture(scope="module")
 def kubectl(new_folder: Callable[[], Path]) -> Iterator[Kubectl]:
-    """A server with two nodes and its controllers, and the pods web and pull."""
-    folder = new_folder()
+    """A server with two nodes and its controllers, and the pods web and pull; containers are not
+    modelled."""
+    folder = make_simple(new_folder())
     cluster = open_cluster(folder)
     for name in ("node-1", "node-2"):
         cluster.client.create("nodes", {"metadata": {"name": name}})

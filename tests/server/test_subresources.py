@@ -13,7 +13,7 @@ import pytest
 from kubepy.api import protobuf
 from kubepy.controlplane import build_manager, manager_lock
 from kubepy.controlplane.open import open_cluster
-from tests.server.conftest import SECONDS, Answer, Api, ServerProcess
+from tests.server.conftest import SECONDS, Answer, Api, ServerProcess, make_simple
 
 Object = dict[str, Any]
 NAMESPACE = "/api/v1/namespaces/default"
@@ -50,8 +50,10 @@ def settle(api: Api) -> None:
 
 
 @pytest.fixture
-def running(api: Api) -> Api:
-    """A server with a node, and the pod p that runs there."""
+def running(new_api: Callable[..., Api], new_folder: Callable[[], Path]) -> Api:
+    """A server of a cluster that does not model containers, with a node, and the pod p that runs
+    there."""
+    api: Api = new_api(make_simple(new_folder()))
     assert (
         api.post(
             "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}

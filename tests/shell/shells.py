@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import signal
 import subprocess
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -62,6 +63,12 @@ def outcome_of(parts: Sequence[Output], end: Exit | None) -> Outcome:
     )
 
 
+def _take_interrupts() -> None:
+    """Take SIGINT again, which a job in the background ignores: a shell that begins so can set no
+    trap for it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def run_real(scripts: Sequence[str], folder: Path, shell: str = "sh") -> list[Outcome]:
     """Run scripts by a shell of the machine, each in a folder of its own."""
     lines = []
@@ -78,6 +85,7 @@ def run_real(scripts: Sequence[str], folder: Path, shell: str = "sh") -> list[Ou
     (folder / "all.sh").write_text("".join(lines))
     subprocess.run(
         ["sh", "all.sh"],
+        preexec_fn=_take_interrupts,
         cwd=folder,
         env=ENVIRONMENT,
         capture_output=True,

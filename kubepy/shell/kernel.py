@@ -345,11 +345,11 @@ class Kernel(ABC):
 
     def is_missing(self, word: str) -> bool:
         """Tell whether a command names a program that the image is known not to have."""
-        name = program_name(word)
         if self.own_programs is not None:
+            is_own = posixpath.basename(word) in self.own_programs
             is_file = "/" in word and self.files.is_file(word)
-            return name not in self.own_programs and not is_file
-        if name not in self.lacks:
+            return not is_own and not is_file
+        if program_name(word) not in self.lacks:
             return False
         return INSTALLERS.isdisjoint(self.unknowns)
 

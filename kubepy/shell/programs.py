@@ -12,7 +12,14 @@ from kubepy.shell.files import FileError
 from kubepy.shell.processes import PIPE_END, Block, Frame, Process, ShellState
 from kubepy.shell.streams import STREAMS, NotAStream
 from kubepy.shell.utility import Delay, Execution, ListedProcess, Unknown
-from kubepy.shell.words import OWN_WORDS, PROGRAMS, SHELLS, is_replaced_by, program_name
+from kubepy.shell.words import (
+    OWN_WORDS,
+    PROGRAMS,
+    SHELLS,
+    is_replaced_by,
+    names_program,
+    program_name,
+)
 from kubepy.shell.wrappers import WrappedCommand, wrapped_command
 
 if TYPE_CHECKING:
@@ -73,10 +80,10 @@ class Programs:
 
     def check_start(self, argv: Sequence[str]) -> None:
         """Raise StartError for a command that no container runtime can start."""
-        if not argv or not argv[0]:
+        if not argv:
             raise StartError(NOT_STARTED, "no command specified")
         word = argv[0]
-        if self._machine.is_missing(word):
+        if self._machine.is_missing(word) or not names_program(word):
             raise StartError(NOT_STARTED, not_found(word))
         if "/" not in word:
             if word in OWN_WORDS and word not in PROGRAMS:

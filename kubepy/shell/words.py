@@ -48,6 +48,12 @@ def is_known_program(word: str) -> bool:
     return name in UTILITIES
 
 
+def names_program(word: str) -> bool:
+    """Tell whether a word can name a program: an empty one cannot, nor one with blanks, which is a
+    whole command line where only its first word should be."""
+    return bool(word) and not re.search(r"\s", word)
+
+
 def is_known_command(words: Sequence[str]) -> bool:
     """Tell whether the model knows what a command line does, as far as its words show."""
     if not is_known_program(words[0]):

@@ -450,7 +450,7 @@ def test_unknowns_are_named_once() -> None:
     ("argv", "message"),
     [
         ([], "no command specified"),
-        ([""], "no command specified"),
+        ([""], 'exec: "": executable file not found in $PATH'),
         (["cd", "/"], 'exec: "cd": executable file not found in $PATH'),
         (["/task"], 'exec: "/task": is a directory'),
         (["/task/f1"], 'exec: "/task/f1": permission denied'),

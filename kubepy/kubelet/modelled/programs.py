@@ -7,7 +7,7 @@ import posixpath
 from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.kubelet.reporting import reported_image
-from kubepy.shell.words import is_known_command, program_name
+from kubepy.shell.words import is_known_command, names_program, program_name
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Container
@@ -68,12 +68,13 @@ def mount_of(container: Container, path: str) -> str:
 def _program(
     words: tuple[str, ...], behaviour: Behaviour, container: Container
 ) -> ContainerProgram:
-    name = program_name(words[0])
-    is_bare = behaviour.is_bare and name not in behaviour.programs
-    if is_bare or is_known_command(words) or name in behaviour.lacks:
+    is_own = posixpath.basename(words[0]) in behaviour.programs
+    is_missing = behaviour.is_bare and not is_own
+    is_missing = is_missing or program_name(words[0]) in behaviour.lacks
+    if is_missing or not names_program(words[0]) or is_known_command(words):
         return ContainerProgram(words, is_opaque=False)
     if "/" in words[0] and mount_of(container, words[0]):
         return ContainerProgram(words, is_opaque=False)
-    if name in behaviour.programs:
+    if is_own:
         return ContainerProgram(words, is_opaque=True)
     return ContainerProgram(words, is_opaque=True, unknown=words[0])

@@ -656,3 +656,26 @@ def test_same_seed_gives_the_same_bytes() -> None:
         return pods.run("get", "pods,events", "-o", "yaml")
 
     assert play() == play()
+
+
+@pytest.mark.parametrize("word", ["", "sh -c 'echo hi'", "/bin/sh -c x"])
+def test_word_that_names_no_program_cannot_be_started(pods: PodsCluster, word: str) -> None:
+    pods.create("p", {"name": "c", "image": "busybox", "command": [word]}, restartPolicy="Never")
+    assert pods.shown("p") == "0/1 StartError 0"
+    assert f'exec: "{word}": ' in pods.state("p")["terminated"]["message"]
+
+
+def test_shell_of_an_image_without_one_cannot_be_started(pods: PodsCluster) -> None:
+    container = {"name": "c", "image": "registry.k8s.io/pause:3.9", "command": ["sh", "-c", "echo"]}
+    pods.create("p", container, restartPolicy="Never")
+    assert pods.shown("p") == "0/1 StartError 0"
+
+
+def test_plain_pod_stops_with_an_event_and_ends_well_at_its_deadline(pods: PodsCluster) -> None:
+    pods.create("p", {"name": "c", "image": "nginx"})
+    pods.run("delete", "pod", "p")
+    assert ("Killing", "Stopping container c", 1) in pods.events("p")
+    pods.create("q", {"name": "c", "image": "nginx"}, activeDeadlineSeconds=5)
+    pods.advance(10)
+    assert pods.state("q")["terminated"]["exitCode"] == 0
+    assert ("Killing", "Stopping container c", 1) in pods.events("q")

@@ -408,7 +408,8 @@ class ShellInterpreter(Stack):
     @property
     def redirect_status(self) -> int:
         """The exit status of a command whose redirection fails."""
-        return 1 if self.process.shell.has_braces else 2
+        is_dash = not self.process.shell.has_braces and not self.machine.has_busybox
+        return 2 if is_dash else 1
 
     def redirect(self, redirects: list[Redirect], targets: list[str]) -> bool:
         """Carry out redirections. Return whether they succeed; a problem is printed.

@@ -161,6 +161,12 @@ class Kernel(ABC):
             return errors
         return busyboxwords.busybox_errors(program, errors)
 
+    def in_words_of_ash(self, message: str) -> str | None:
+        """Return what the image's own shell says in place of dash's message; None for the same."""
+        if not self.has_busybox:
+            return None
+        return busyboxwords.shell_message(message)
+
     @abstractmethod
     def start(
         self,

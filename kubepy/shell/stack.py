@@ -120,6 +120,9 @@ class Stack:
         separator = f"{zero}: {line}: "
         if self.process.shell.has_braces:
             separator = f"{zero}: line {line}: "
+        elif (words := self.machine.in_words_of_ash(message)) is not None:
+            separator = f"{zero}: "
+            message = words
         self.machine.write(self.process, 2, f"{separator}{message}\n".encode())
 
     def line(self) -> int:

@@ -45,12 +45,33 @@ for _name in ("md5sum", "sha1sum", "sha256sum", "sha512sum"):
     _RULES[_name] = ((r"(.*): (No such file or directory|Permission denied)", CANNOT_OPEN),)
 
 
+# Of the shell itself, which is dash's elder: these it says without the number of a line.
+_SHELL = "ash"
+_RULES[_SHELL] = (
+    (r"cannot create (.*): Directory nonexistent", r"can't create \1: nonexistent directory"),
+    (r"cannot create (.*)", r"can't create \1"),
+    (r"cannot open (.*): No such file", r"can't open \1: no such file"),
+    (r"cannot open (.*)", r"can't open \1"),
+    (r"(.*: not found)", r"\1"),
+)
+
+
 @cache
 def _rules_of(program: str) -> tuple[Rule, ...]:
     rules: list[Rule] = []
     for pattern, replacement in _RULES.get(program, ()):
         rules.append((re.compile(pattern), replacement))
     return tuple(rules)
+
+
+def shell_message(message: str) -> str | None:
+    """Return what busybox's shell says in place of a message of dash; None where the model has no
+    other words."""
+    for pattern, replacement in _rules_of(_SHELL):
+        match = pattern.fullmatch(message)
+        if match:
+            return match.expand(replacement)
+    return None
 
 
 def busybox_message(program: str, message: str) -> str:

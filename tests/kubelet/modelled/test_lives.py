@@ -665,6 +665,19 @@ def test_word_that_names_no_program_cannot_be_started(pods: PodsCluster, word: s
     assert f'exec: "{word}": ' in pods.state("p")["terminated"]["message"]
 
 
+def test_shell_of_busybox_says_in_its_words_what_it_cannot_do(pods: PodsCluster) -> None:
+    for image, program in (("busybox", "bash"), ("nginx", "python3")):
+        script = f"{program}; echo > /nowhere/y; cat < /none; echo $?"
+        container = {**shell(script), "image": image}
+        pods.create(image, container, restartPolicy="Never")
+    assert pods.logs("busybox") == (
+        "sh: bash: not found\n"
+        "sh: can't create /nowhere/y: nonexistent directory\n"
+        "sh: can't open /none: no such file\n1\n"
+    )
+    assert pods.logs("nginx").startswith("sh: 1: python3: not found\n")
+
+
 def test_shell_of_an_image_without_one_cannot_be_started(pods: PodsCluster) -> None:
     container = {"name": "c", "image": "registry.k8s.io/pause:3.9", "command": ["sh", "-c", "echo"]}
     pods.create("p", container, restartPolicy="Never")

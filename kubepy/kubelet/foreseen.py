@@ -87,7 +87,7 @@ def unknowns_of(client: Client, objects: Sequence[Object]) -> list[UnknownPart]:
             continue
         ends = obj["kind"] in JOB_KINDS
         try:
-            foreseen = _of_pod(pod, behaviours, ends, is_modelled=is_modelled)
+            foreseen = [*_of_pod(pod, behaviours, ends, is_modelled=is_modelled)]
         except (AnnotationError, UnknownOutcomeError):  # the kubelet tells of it in an event
             continue
         unknowns.update(dict.fromkeys(foreseen))

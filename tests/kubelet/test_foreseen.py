@@ -107,6 +107,15 @@ def test_outcome_of_annotation_leaves_nothing_unknown() -> None:
     assert unknowns(obj) == []
 
 
+@pytest.mark.parametrize("annotation", ["ready-after", "exit-code"])
+def test_annotation_that_cannot_be_read_is_left_to_the_kubelet(annotation: str) -> None:
+    wrong = pod()
+    wrong["metadata"]["annotations"] = {f"kubepy.dev/{annotation}": "soon"}
+    image = UnknownPart("image", "acme/web:1", is_surprising=False)
+    assert unknowns(wrong) == []
+    assert unknowns(wrong, pod()) == [image]
+
+
 def test_simple_cluster_names_what_is_not_acted_on() -> None:
     container = {"command": ["false"], "readinessProbe": {}, "livenessProbe": {"exec": {}}}
     simple = {"kubelet": {"containers": "simple"}}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from kubepy.api.clock import format_exact_time
 from kubepy.api.errors import NotFound
+from kubepy.api.meta import is_being_deleted
 from kubepy.api.values.goformat import format_duration, to_json
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.runtime.builder import Builder
@@ -200,7 +201,8 @@ def show(factory: Factory, options: WhyOptions, answers: list[Why], *, single: b
 
 
 def _unknowns(factory: Factory, key: Key) -> list[str]:
-    """Return what is not known of the containers of a pod, a line each."""
+    """Return what is not known of the containers of a pod, a line each; nothing of a pod that is
+    being deleted, or of which no container has run: there it explains nothing."""
     if key.resource != "pods":
         return []
     try:
@@ -208,7 +210,10 @@ def _unknowns(factory: Factory, key: Key) -> list[str]:
     except NotFound:
         return []
     client = factory.client
-    return [*unknowns.notes_on_unknowns(client, pod), *unknowns.notes_on_silence(client, pod)]
+    silence = unknowns.notes_on_silence(client, pod)
+    if is_being_deleted(pod) or not unknowns.has_run(pod):
+        return silence
+    return [*unknowns.notes_on_unknowns(client, pod), *silence]
 
 
 def text_of(

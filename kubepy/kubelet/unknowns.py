@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from kubepy.apiserver.client import Client
     from kubepy.kubelet.behaviours import Behaviour
 
+STATUS_FIELDS = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+
 
 def notes_on_unknowns(client: Client, pod: Object) -> list[str]:
     """Return a line for each image, each program and each volume of a pod of which nothing is
@@ -66,6 +68,17 @@ def notes_on_silence(client: Client, pod: Object) -> list[str]:
                 f"container {quote(container['name'])}: {listed} are not acted on in this cluster"
             )
     return lines
+
+
+def has_run(pod: Object) -> bool:
+    """Tell whether a container of a pod runs, or has run."""
+    status = pod.get("status") or {}
+    for field in STATUS_FIELDS:
+        for container in status.get(field) or ():
+            state = container.get("state") or {}
+            if "running" in state or "terminated" in state or container.get("lastState"):
+                return True
+    return False
 
 
 def unknown_commands(pod: Pod, behaviours: Mapping[str, Behaviour]) -> dict[str, list[str]]:

@@ -241,6 +241,31 @@ def test_unknown_image_or_program_is_told_once(kubepy: Kubepy, words: str, note:
     assert asked.count(f"note: {note}\n") == 1
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        """--overrides='{"spec":{"nodeSelector":{"disk":"none"}}}'""",
+        """--overrides='{"spec":{"schedulingGates":[{"name":"example.com/quota"}]}}'""",
+        """--overrides='{"spec":{"volumes":[{"name":"v","configMap":{"name":"none"}}]}}'""",
+    ],
+)
+def test_why_keeps_silent_on_unknown_image_that_has_not_run(kubepy: Kubepy, options: str) -> None:
+    kubepy("run", *shlex.split(f"strange --image=example/strange {options}"))
+    kubepy("clock", "advance", "1s")
+    asked = kubepy("why", "pod/strange")
+    assert asked.status == 2
+    assert "note:" not in asked.out
+    assert "is not known" in kubepy("describe", "pod", "strange").out
+
+
+def test_why_keeps_silent_on_unknown_image_of_pod_that_goes(kubepy: Kubepy) -> None:
+    options = "--image=example/strange --annotations=kubepy.dev/stops-after=20s"
+    kubepy("run", "strange", *options.split())
+    kubepy("wait", "--for=condition=Ready", "pod/strange")
+    kubepy("delete", "pod", "strange", "--wait=false")
+    assert "note:" not in kubepy("why", "pod/strange").out
+
+
 def test_known_pod_has_no_note(kubepy: Kubepy) -> None:
     for name in ("web", "ticks", "few"):
         assert "Not Known" not in kubepy("describe", "pod", name).out

@@ -323,9 +323,20 @@ def test_missing_keys_are_added_by_the_remedy(resource: str) -> None:
 @pytest.mark.parametrize("kind", WORKLOADS)
 def test_pods_that_a_real_kubelet_would_not_start_are_done_and_named(kind: str) -> None:
     spec = {"containers": [{**CONTAINER, "envFrom": [{"secretRef": {"name": "x"}}]}]}
-    answer = cluster_with(manifest(kind, spec)).why(kind, "web")
+    cluster = cluster_with(manifest(kind, spec), kubelet={"containers": "simple"})
+    answer = cluster.why(kind, "web")
     assert (answer.state, answer.cause) == (DONE, "secret-missing")
     assert "a real kubelet would not start it" in answer.chain[0].text
+
+
+@pytest.mark.parametrize("kind", WORKLOADS)
+def test_missing_secret_holds_up_the_pods_of_new_clusters(kind: str) -> None:
+    spec = {"containers": [{**CONTAINER, "envFrom": [{"secretRef": {"name": "x"}}]}]}
+    cluster = cluster_with(manifest(kind, spec))
+    answer = cluster.why(kind, "web")
+    assert (answer.state, answer.cause) == (STUCK, "secret-missing")
+    assert proven(answer) == ["create secret generic x"]
+    assert_proven_remedies_help(cluster, answer, kind)
 
 
 @pytest.mark.parametrize(

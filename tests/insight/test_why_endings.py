@@ -22,9 +22,11 @@ STUCK_PODS = (
 AUTO = "autoscale deployment web --min=2 --max=5 --cpu=80%"
 
 
-def made(*commands: str, nodes: int = 3, **manifests: str) -> Cluster:
+def made(
+    *commands: str, nodes: int = 3, settings: dict[str, Any] | None = None, **manifests: str
+) -> Cluster:
     """Return a cluster after manifests and commands."""
-    cluster = Cluster.temporary(nodes=nodes, seed=7)
+    cluster = Cluster.temporary(nodes=nodes, seed=7, settings=settings)
     for manifest in manifests.values():
         cluster.run("apply -f -", stdin=manifest, check=True)
     for command in commands:
@@ -463,6 +465,7 @@ def test_changed_config_is_named_until_restart(change: str) -> None:
 
 def test_configuration_that_pods_ran_without_is_asked_for_until_it_is_there() -> None:
     cluster = made(
+        settings={"kubelet": {"containers": "simple"}},
         deployment="""
 apiVersion: apps/v1
 kind: Deployment
@@ -477,7 +480,7 @@ spec:
         image: web:1
         envFrom: [{configMapRef: {name: settings}}, {configMapRef: {name: more, optional: true}}]
         env: [{name: KEY, valueFrom: {secretKeyRef: {name: keys, key: key}}}]
-"""
+""",
     )
     cluster.advance("1m")
     steps = {
@@ -545,6 +548,7 @@ def test_autoscaler_undoes_scale() -> None:
 
 def test_autoscaler_undoes_scale_by_its_metrics() -> None:
     cluster = made(
+        "create secret generic key --from-literal=a=1",
         "autoscale deployment web --min=1 --max=5 --cpu=80%",
         "clock advance 5m",
         web=WEB.replace(

@@ -672,7 +672,7 @@ def kill(stack: Stack, args: list[str]) -> int:
         if word == "--":
             continue
         pid = _pid_of(stack, word)
-        if pid == 1 and stack.machine.neighbours:
+        if pid == 1 and stack.machine.has_sandbox:
             continue  # the program of the sandbox, which does nothing
         machine, process = stack.machine.process_at(abs(pid))
         if process is None or not process.is_alive:

@@ -319,6 +319,12 @@ class Kernel(ABC):
         self.neighbours = [machine for machine in machines if machine is not self]
         self.pid_offset = first_pid - 1
 
+    @property
+    def has_sandbox(self) -> bool:
+        """Tell whether the first process that is seen is that of the pod's sandbox."""
+        machines = (self, *self.neighbours)
+        return bool(self.neighbours) and all(machine.pid_offset for machine in machines)
+
     def process_at(self, pid: int) -> tuple[Kernel, Process | None]:
         """Return the process that has a pid as it is shown, with the container that it is in."""
         for machine in (self, *self.neighbours):
@@ -330,7 +336,7 @@ class Kernel(ABC):
     def listed(self) -> list[ListedProcess]:
         """Return the processes that can be seen, as they are shown."""
         shown: list[ListedProcess] = []
-        if self.neighbours:
+        if self.has_sandbox:
             shown.append((1, 0, 0, "/pause"))
         for machine in (self, *self.neighbours):
             offset = machine.pid_offset

@@ -216,7 +216,7 @@ class PodHost:
     # --- processes
 
     def start(self, record: PodRecord, container: Container, now: datetime) -> MainProcess:
-        """Start the main process of a container. Raises StartError."""
+        """Start the main process of a container, which has done nothing yet. Raises StartError."""
         behaviour = self.behaviour(container)
         variables = self._variables(container, record)
         command, arguments = command_of(container, variables)
@@ -239,7 +239,6 @@ class PodHost:
             tty=bool(container.get("tty")),
             is_main=True,
         )
-        machine.run(now)
         return MainProcess(machine)
 
     def _is_hidden(self, container: Container, word: str, files: FileSystem) -> bool:

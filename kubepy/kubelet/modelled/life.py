@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from kubepy.api.meta import is_being_deleted, name_of, namespace_of, uid_of
 from kubepy.api.objects.pods import is_restartable_init_container
@@ -295,12 +295,25 @@ class PodLife:
         return self._machines
 
     def share_processes(self) -> None:
-        """Let the processes of all containers see each other, where the pod says so."""
+        """Let the processes of all containers see each other, where the pod says so, and those of
+        an ephemeral container the processes of its target."""
         if not self.pod["spec"].get("shareProcessNamespace"):
+            self._share_with_targets()
             return
         machines = [self.machine_for_commands(each["name"]) for each, _ in self.running()]
         for place, machine in enumerate(machines):
             machine.share_processes(machines, FIRST_PID + place * PIDS_OF_CONTAINER)
+
+    def _share_with_targets(self) -> None:
+        if not self.ephemeral_containers:
+            return
+        names = [container["name"] for container, _ in self.running()]
+        for container in self.ephemeral_containers:
+            target = cast("dict[str, Any]", container).get("targetContainerName")
+            if target in names and container["name"] in names:
+                seen = [self.machine_for_commands(target)]
+                machine = self.machine_for_commands(container["name"])
+                machine.share_processes(seen, FIRST_PID)
 
     def run_machines(self, until: datetime) -> None:
         """Let the processes of all containers go on up to a moment, in the order of time: what one

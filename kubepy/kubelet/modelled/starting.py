@@ -331,6 +331,9 @@ def _begin_run(life: PodLife, container: Container, record: ContainerRecord) -> 
         name,
     )
     life.set_machine(name, process.machine)
+    if process.machine is not None:
+        life.share_processes()
+        process.machine.run(life.now)
     life.host.begin_log(container, record.runs)
     text = life.host.behaviour(container).log
     if text:

@@ -209,6 +209,7 @@ class PodWorker:
         return later(parse_time(started), seconds)
 
     def _run_machines(self, until: datetime) -> None:
+        self.life.share_processes()
         for machine in self.life.machines().values():
             machine.run(until)
 

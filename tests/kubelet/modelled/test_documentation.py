@@ -278,3 +278,11 @@ def test_shell_that_reads_its_input_goes_on_after_an_unknown_program() -> None:
     printed = b"".join(part.data for part in machine.take_output(pid))
     assert printed == b"updated\nend\n"
     assert machine.unknowns == ["apt-get", "no-such"]
+
+
+def test_debug_container_sees_the_processes_of_its_target(pods: PodsCluster) -> None:
+    pods.create("p", shell("sleep 1h"))
+    shown = pods.run("debug", "p", "-i", "--image=busybox", "--target=c", "--", "ps")
+    assert " 1 root      0:00 sleep 1h\n" in shown
+    assert " root      0:00 ps\n" in shown
+    assert "/pause" not in shown

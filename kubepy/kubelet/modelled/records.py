@@ -262,9 +262,10 @@ class PodRecord(Plain):
     uses_network: bool = False
 
     def dump(self) -> str:
-        """Return the record as text."""
+        """Return the record as text, in ASCII: the variables of shells may have bytes that are no
+        UTF-8, which lone surrogates stand for."""
         values = self.to_json()
-        return json.dumps({"format": FORMAT, **values}, separators=(",", ":"), ensure_ascii=False)
+        return json.dumps({"format": FORMAT, **values}, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:

@@ -692,3 +692,11 @@ def test_plain_pod_stops_with_an_event_and_ends_well_at_its_deadline(pods: PodsC
     pods.advance(10)
     assert pods.state("q")["terminated"]["exitCode"] == 0
     assert ("Killing", "Stopping container c", 1) in pods.events("q")
+
+
+def test_variable_may_have_bytes_that_are_no_text(pods: PodsCluster) -> None:
+    script = r'x=$(printf "\377"); echo "$x" | od -An -tx1; sleep 100'
+    pods.create("p", shell(script))
+    assert pods.logs("p") == " ff 0a\n"
+    assert pods.run("exec", "p", "--", "sh", "-c", script.replace("sleep", ": ")) == " ff 0a\n"
+    assert pods.run("exec", "p", "--", "echo", "on") == "on\n"

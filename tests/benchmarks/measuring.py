@@ -65,10 +65,15 @@ class Run(NamedTuple):
 
 
 class Size(NamedTuple):
-    """A cluster of DaemonSets, each with a pod on every node."""
+    """A cluster of DaemonSets, each with a pod on every node.
+
+    :ivar containers: ``simple``, which the figures before v0.5 are about, or ``modelled``, as those
+        of new clusters are: kubelets record what they do as events then.
+    """
 
     nodes: int
     daemon_sets: int = 1
+    containers: str = "simple"
 
     @property
     def pods(self) -> int:
@@ -80,13 +85,20 @@ class Size(NamedTuple):
         return f"{self.nodes + self.pods:,}"
 
     def __str__(self) -> str:
-        return f"{self.nodes}x{self.daemon_sets}"
+        return f"{self.nodes}x{self.daemon_sets}-{self.containers}"
 
 
-def launch(*command: str, state: Path | None = None, stdin: str | None = None) -> Run:
-    """Run a command to its end; its output goes to /dev/null. Raises when it fails."""
+def launch(
+    *command: str, state: Path | None = None, stdin: str | None = None, containers: str = ""
+) -> Run:
+    """Run a command to its end; its output goes to /dev/null. Raises when it fails.
+
+    :param containers: how they live in a cluster that the command makes; "": as in new ones.
+    """
     read, write = os.pipe()
     environment = {**os.environ, **({"KUBEPY_STATE": str(state)} if state else {})}
+    if containers:
+        environment["KUBEPY_CONTAINERS"] = containers
     launcher = [sys.executable, "-I", "-S", "-c", LAUNCHER, str(write), *command]
     with subprocess.Popen(
         launcher,
@@ -170,7 +182,13 @@ class Clusters:
             say("making", size.nodes, "nodes")
             making = folder.with_name(f"{folder.name}.part")
             launch("rm", "-rf", str(making))
-            launch(KUBEPY, "init", f"--nodes={size.nodes}", state=making)
+            launch(
+                KUBEPY,
+                "init",
+                f"--nodes={size.nodes}",
+                state=making,
+                containers=size.containers,
+            )
             manifests = "---".join(
                 DAEMON_SET.format(number=number) for number in range(size.daemon_sets)
             )

@@ -121,6 +121,14 @@ def measure_update(bench: Bench, sizes: Sizes) -> Figure:
     return against_y(bench, lambda: update(bench, sizes.base))
 
 
+def measure_make_modelled(bench: Bench, sizes: Sizes) -> Figure:
+    return against_y(bench, lambda: make(bench, sizes.base._replace(containers="modelled")))
+
+
+def measure_update_modelled(bench: Bench, sizes: Sizes) -> Figure:
+    return against_y(bench, lambda: update(bench, sizes.base._replace(containers="modelled")))
+
+
 def per_pod(
     work: Callable[[Bench, Size], Run], pods: Callable[[Size], int]
 ) -> Callable[[Bench, Sizes], Figure]:
@@ -302,6 +310,14 @@ ROWS = (
         "make", "DaemonSet over {nodes} nodes until all pods are available", "Y", 1.0, measure_make
     ),
     Row("update", "rolling update of it at 10 %", "Y", 1.6, measure_update),
+    Row(
+        "make-modelled",
+        "the DaemonSet where containers are modelled, with the kubelets' events",
+        "Y",
+        1.0,
+        measure_make_modelled,
+    ),
+    Row("update-modelled", "rolling update of that", "Y", 1.6, measure_update_modelled),
     Row("get", "`get pods`, {base_pods}", "Y", 0.17, read("base", "get", "pods")),
     Row("get-wide", "`get pods`, {wide_pods}", "Y", 0.7, read("wide", "get", "pods"), short=False),
     Row("get-large", "`get pods`, {large_pods}", "Y", 3.6, read("large", "get", "pods")),

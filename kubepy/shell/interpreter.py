@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from kubepy.lazy import lazy_imports
 from kubepy.shell import builtins, globbing
 from kubepy.shell.conditions import Condition, ConditionError
 from kubepy.shell.expansion import ExpansionError, NeedsOutput, WordExpansion, element_name
@@ -30,6 +31,9 @@ from kubepy.shell.scope import FatalError, set_variable
 from kubepy.shell.stack import DATA, KIND, NODE, SCRIPT, STEP, Stack
 from kubepy.shell.syntax import Assignment, Redirect, ShellCommand, Word
 from kubepy.shell.tracing import bash_trace, posix_trace
+
+with lazy_imports():
+    from kubepy.shell.utilities import endless
 
 FAILED = 2  # the step of a compound command whose redirections have failed
 # The outputs of process substitutions are files under /dev/fd, beginning with this number, and so
@@ -454,8 +458,17 @@ class ShellInterpreter(Stack):
             case _:
                 handles[number] = self.open_path(text, redirect.operator)
 
+    def _endless(self, path: str) -> bytes:
+        """Return the first bytes of a device that has no end."""
+        if path == "/dev/zero":
+            return bytes(endless.READ_AT_MOST)
+        self.process.is_unsteady = True
+        return bytes(int(self.machine.random() * 256) for _ in range(endless.READ_AT_MOST))
+
     def open_path(self, path: str, operator: str) -> int:
         machine = self.machine
+        if operator == "<" and path in endless.ENDLESS:
+            return machine.open_bytes(self._endless(path))
         if path in ("/dev/null", "/dev/zero"):
             return machine.open(OpenFile(NULL))
         for number, name in enumerate(("/dev/stdin", "/dev/stdout", "/dev/stderr")):

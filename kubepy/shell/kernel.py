@@ -408,8 +408,12 @@ class Kernel(ABC):
 
     def open_text(self, text: str) -> int:
         """Return an open file from which a text is read."""
+        return self.open_bytes(text.encode("utf-8", "surrogateescape"))
+
+    def open_bytes(self, data: bytes) -> int:
+        """Return an open file from which some bytes are read."""
         pipe = self.new_pipe()
-        self.pipes[pipe].data = text.encode("utf-8", "surrogateescape")
+        self.pipes[pipe].data = data
         return self.open(OpenFile(PIPE_END, pipe=pipe))
 
     def new_pipe(self) -> int:

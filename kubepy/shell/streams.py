@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 STEP, DATA = 3, 4
 STREAMING = 5  # the step of a program of this module that has begun
 LINES = re.compile(r"-(?:n ?)?(\d+)")
+BYTES = re.compile(r"(?:-c ?|--bytes[= ])(\d+)")
 
 
 class NotAStream(Exception):
@@ -94,7 +95,10 @@ def tee(stack: Stack, frame: Frame, args: list[str]) -> int | None:
 
 
 def head(stack: Stack, frame: Frame, args: list[str]) -> int | None:
-    """Copy the first lines of a pipe, and end as soon as they are there."""
+    """Copy the first lines or bytes of a pipe, and end as soon as they are there."""
+    bytes_wanted = BYTES.fullmatch(" ".join(args))
+    if bytes_wanted is not None:
+        return _head_bytes(stack, int(bytes_wanted[1]))
     count = _line_count(args)
     machine = stack.machine
     process = stack.process
@@ -108,6 +112,19 @@ def head(stack: Stack, frame: Frame, args: list[str]) -> int | None:
     if len(lines) - 1 < count:
         kept += lines[-1]
     machine.take_input(handle, len(kept))
+    machine.write(process, 1, kept)
+    return 0 if process.is_alive else None
+
+
+def _head_bytes(stack: Stack, count: int) -> int | None:
+    machine = stack.machine
+    process = stack.process
+    data, is_over = machine.peek_input(_input(stack))
+    if len(data) < count and not is_over:
+        process.block = Block("read", handle=process.handles[0], version=len(data))
+        return None
+    kept = data[:count]
+    machine.take_input(_input(stack), len(kept))
     machine.write(process, 1, kept)
     return 0 if process.is_alive else None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kubepy.shell.utility import Execution, Unknown
 
 ENDLESS = ("/dev/zero", "/dev/random", "/dev/urandom")
+READ_AT_MOST = 16_384  # bytes of one that is read to its end, as in front of ``| head -c 8``
 MOST_BYTES = 256 * 1024**2
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from kubepy.shell.files import MISSING as MISSING_FILE
 from kubepy.shell.files import FileError
-from kubepy.shell.utilities.endless import ENDLESS
+from kubepy.shell.utilities.endless import ENDLESS, READ_AT_MOST, endless_bytes
 from kubepy.shell.utilities.program import STDIN_NAMES, Failure, complain
-from kubepy.shell.utility import Execution, Unknown
+from kubepy.shell.utility import Execution
 
 MISSING = "{name}: {problem}"
 
@@ -26,7 +26,7 @@ def read_file(call: Execution, name: str) -> bytes:
     if name in STDIN_NAMES:
         return call.stdin
     if name in ENDLESS:
-        raise Unknown(f"all of {name}")
+        return endless_bytes(call, name, READ_AT_MOST)
     if not name:
         raise FileError(MISSING_FILE)
     path = absolute(call, name)

@@ -286,3 +286,17 @@ def test_debug_container_sees_the_processes_of_its_target(pods: PodsCluster) -> 
     assert " 1 root      0:00 sleep 1h\n" in shown
     assert " root      0:00 ps\n" in shown
     assert "/pause" not in shown
+
+
+@pytest.mark.parametrize(
+    ("script", "length"),
+    [
+        ("tr -dc a-z < /dev/urandom | head -c 8", 8),
+        ("cat /dev/urandom | tr -dc a-z | fold -w 12 | head -n 1", 13),
+        ("yes | head -c 100000", 100_000),
+        ("yes | head --bytes=7", 7),
+    ],
+)
+def test_begin_of_what_has_no_end_is_taken(pods: PodsCluster, script: str, length: int) -> None:
+    pods.create("p", shell(f"({script}) | wc -c"), restartPolicy="Never")
+    assert pods.logs("p") == f"{length}\n"

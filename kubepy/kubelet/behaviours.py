@@ -13,6 +13,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kubepy.api.errors import NotFound
 from kubepy.api.meta import (
     AnyObject,
     annotations_of,
@@ -33,6 +34,7 @@ from kubepy.api.objects.outcomes import (
     parse_length,
     parse_outcomes,
 )
+from kubepy.api.objects.pods import containers_with_paths
 from kubepy.apiserver.rule_settings import (
     NO_RULES,
     BehaviourRule,
@@ -272,7 +274,7 @@ class Behaviours:
         return behaviour
 
     def of_pod(self, pod: Pod, node: Node | None = None) -> dict[str, Behaviour]:
-        """Return what the containers of a pod do, init containers included, by their names."""
+        """Return what each container of a pod does, by its name."""
         behaviours: dict[str, Behaviour] = {}
         for container in containers_of(pod):
             name = container["name"]
@@ -442,10 +444,23 @@ def unknown_notes(
 
 
 def containers_of(pod: Pod) -> list[Container]:
-    """Return the containers of a pod, the init containers first."""
-    spec = pod["spec"]
-    containers = spec["containers"]
-    return [*(spec.get("initContainers") or ()), *containers]
+    """Return all containers of a pod, the init containers first, the ephemeral ones last."""
+    containers: list[Any] = []
+    for container, _path in containers_with_paths(pod["spec"], "spec"):
+        containers.append(container)
+    return containers
+
+
+def finder(client: Client) -> Find:
+    """Return what looks up an object in a cluster; None where it is not there."""
+
+    def find(resource: str, namespace: str, name: str) -> AnyObject | None:
+        try:
+            return client.get(resource, name, namespace=namespace)
+        except NotFound:
+            return None
+
+    return find
 
 
 def facts_of(image: str) -> ImageFacts | None:

@@ -126,7 +126,6 @@ class Kubelet:
             )
         self._foreseen: dict[Key, Foreseen] = {}  # of modelled pods, until their write is observed
         self._deferred: set[Key] = set()  # pods whose resize waits for room on their node
-        self._ended_inside: set[Key] = set()  # pods with a container that ended by a command
         self._reserved: dict[str, str] = {}  # addresses of pods that do not report one yet, by uid
         self._held_pods = context.informers.add_index(
             PODS,
@@ -245,9 +244,7 @@ class Kubelet:
         if is_being_deleted(pod) and not (before is not None and is_being_deleted(before)):
             self._note_deletion(pod)
         live_node = self._live_node(pod)
-        if live_node is not None and (
-            self._is_modelled(pod, live_node) or self._has_ended_inside(key, before, pod)
-        ):
+        if live_node is not None and self._is_modelled(pod, live_node):
             self.queue.add(key)
             return
         if live_node is not None and starts_plainly(pod, live_node, self._rules):
@@ -302,21 +299,6 @@ class Kubelet:
 
     def _is_modelled(self, pod: Pod, node: Node) -> bool:
         return self._modelled is not None and self._modelled.lives(pod, node)
-
-    def _has_ended_inside(self, key: Key, before: Pod | None, pod: Pod) -> bool:
-        """Tell whether a pod that just ran has a container that a command inside of it has ended.
-        Its kubelet hears of it by a write that changes neither spec nor status."""
-        if self._modelled is None or not has_started(pod):
-            return False
-        if before is not None and (before["spec"], before.get("status")) != (
-            pod["spec"],
-            pod.get("status"),
-        ):
-            return False
-        if not self._modelled.has_ended_inside(pod):
-            return False
-        self._ended_inside.add(key)
-        return True
 
     def _note_deletion(self, pod: Pod) -> None:
         """Remember when the deletion was asked for: at the latest now, and in the second that the
@@ -381,10 +363,7 @@ class Kubelet:
         if pod is None or node is None:
             return
         is_decided = decided is not None and decided_pod is pod and decided_node is node
-        is_ended = key in self._ended_inside
-        self._ended_inside.discard(key)
-        is_modelled = not is_decided and self._is_modelled(pod, node)
-        if self._modelled is not None and (is_ended or is_modelled):
+        if self._modelled is not None and not is_decided and self._is_modelled(pod, node):
             self._live(self._modelled, key, pod, node)
             return
         step: Step | None

@@ -9,7 +9,6 @@ import posixpath
 import re
 from typing import TYPE_CHECKING, Any, cast
 
-from kubepy.api.errors import NotFound
 from kubepy.api.meta import AnyObject, Object, annotations_of, name_of, namespace_of, nested_map
 from kubepy.api.objects.images import image_repository
 from kubepy.api.objects.outcomes import OUTCOME, UnknownOutcomeError
@@ -26,7 +25,7 @@ from kubepy.api.objects.unknowns import (
 )
 from kubepy.api.objects.usage import AnnotationError
 from kubepy.apiserver.settings import MODELLED
-from kubepy.kubelet.behaviours import SAYS_ENOUGH, Behaviours, answer_to
+from kubepy.kubelet.behaviours import SAYS_ENOUGH, Behaviours, answer_to, containers_of, finder
 from kubepy.kubelet.modelled.programs import program_of
 from kubepy.lazy import lazy_imports
 from kubepy.shell.words import OWN_WORDS, SHELLS, is_known_program, program_name
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
 PROBE_FIELDS = ("livenessProbe", "readinessProbe", "startupProbe")
 HOOK_FIELDS = ("postStart", "preStop")
 JOB_KINDS = ("Job", "CronJob")
-CONTAINER_FIELDS = ("initContainers", "containers", "ephemeralContainers")
 # Volumes that hold what they hold in a cluster; all others are empty directories.
 KNOWN_VOLUMES = frozenset(
     {
@@ -72,15 +70,9 @@ def unknowns_of(client: Client, objects: Sequence[Object]) -> list[UnknownPart]:
     """Return what is not known of the pods of some pods and workloads, each once."""
     settings = client.settings.kubelet
 
-    def find(resource: str, namespace: str, name: str) -> Object | None:
-        try:
-            return client.get(resource, name, namespace=namespace)
-        except NotFound:
-            return None
-
     unknowns: dict[UnknownPart, None] = {}
     is_modelled = settings.containers == MODELLED
-    behaviours = Behaviours.of_cluster(client, find)
+    behaviours = Behaviours.of_cluster(client, finder(client))
     for obj in objects:
         pod = pod_of(obj)
         if pod is None or annotations_of(pod).get(OUTCOME) or settings.outcome:
@@ -113,13 +105,6 @@ def pod_of(obj: Object) -> Pod | None:
         "ownerReferences": [owner],
     }
     return cast("Pod", {"metadata": metadata, "spec": template["spec"]})
-
-
-def containers_of(pod: Pod) -> Iterator[Container]:
-    """Yield all containers of a pod, the init containers first, the ephemeral ones last."""
-    spec = cast("dict[str, Any]", pod["spec"])
-    for field in CONTAINER_FIELDS:
-        yield from spec.get(field) or ()
 
 
 def _of_pod(

@@ -250,7 +250,7 @@ def resized_status(
     if resize is None:
         return resized
     if resize.pending is not None:
-        resized["conditions"] = [_condition(pod, resize.pending, now), *others]
+        resized["conditions"] = [_condition_pending(pod, resize.pending, now), *others]
     elif resize.stopping:
         resized["conditions"] = [_condition_in_progress(pod, now), *others]
     elif restarts:
@@ -264,34 +264,31 @@ def resized_status(
     return resized
 
 
-def _condition(pod: Pod, pending: PendingResize, now: datetime) -> PodCondition:
+def _condition_pending(pod: Pod, pending: PendingResize, now: datetime) -> PodCondition:
     """Return the condition PodResizePending."""
-    time = format_time(now)
     before = get_condition(pod, RESIZE_PENDING) or {}
     since = before.get("lastTransitionTime") if before.get("reason") == pending.reason else None
-    condition: PodCondition = {
-        "lastProbeTime": time,
-        "lastTransitionTime": since or time,
-        "message": pending.message,
-        "reason": pending.reason,
-        "status": "True",
-        "type": RESIZE_PENDING,
-    }
-    generation = pod["metadata"].get("generation")
-    if generation:
-        condition["observedGeneration"] = generation
+    condition = _condition(RESIZE_PENDING, pod, since, now)
+    condition["message"] = pending.message
+    condition["reason"] = pending.reason
     return condition
 
 
 def _condition_in_progress(pod: Pod, now: datetime) -> PodCondition:
     """Return the condition PodResizeInProgress."""
-    time = format_time(now)
     before = get_condition(pod, RESIZE_IN_PROGRESS) or {}
+    since = before.get("lastTransitionTime")
+    return _condition(RESIZE_IN_PROGRESS, pod, since, now)
+
+
+def _condition(kind: str, pod: Pod, since: str | None, now: datetime) -> PodCondition:
+    """Return a condition of a resize that holds since a time, None: from now on."""
+    time = format_time(now)
     condition: PodCondition = {
         "lastProbeTime": time,
-        "lastTransitionTime": before.get("lastTransitionTime") or time,
+        "lastTransitionTime": since or time,
         "status": "True",
-        "type": RESIZE_IN_PROGRESS,
+        "type": kind,
     }
     generation = pod["metadata"].get("generation")
     if generation:

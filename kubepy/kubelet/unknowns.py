@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from kubepy.api.errors import NotFound
 from kubepy.api.meta import Object, annotations_of, uid_of
 from kubepy.api.objects.outcomes import OUTCOME, UnknownOutcomeError
 from kubepy.api.objects.usage import AnnotationError
 from kubepy.kubelet import foreseen, inside
-from kubepy.kubelet.behaviours import Behaviours, containers_of, unknown_notes
+from kubepy.kubelet.behaviours import Behaviours, containers_of, finder, unknown_notes
 from kubepy.kubelet.modelled.programs import program_of
 from kubepy.kubelet.modelled.records import RECORD, load_record
 from kubepy.quoting import quote
@@ -31,12 +30,7 @@ def notes_on_unknowns(client: Client, pod: Object) -> list[str]:
     if not inside.runs_containers(client):
         return []
 
-    def find(resource: str, namespace: str, name: str) -> Object | None:
-        try:
-            return client.get(resource, name, namespace=namespace)
-        except NotFound:
-            return None
-
+    find = finder(client)
     typed_pod = cast("Pod", pod)
     node: Any = None
     node_name = pod["spec"].get("nodeName")
@@ -60,7 +54,7 @@ def notes_on_silence(client: Client, pod: Object) -> list[str]:
     if inside.runs_containers(client) or annotations_of(pod).get(OUTCOME):
         return []
     lines = []
-    for container in foreseen.containers_of(cast("Pod", pod)):
+    for container in containers_of(cast("Pod", pod)):
         subjects = foreseen.not_acted_on(container)
         if subjects:
             listed = " and ".join(subjects)

@@ -15,6 +15,9 @@ from kubepy.api.clock import format_time, later, parse_time
 from kubepy.api.meta import AnyObject, Object, ObjectT, nested_list, nested_map, status_of
 from kubepy.api.values.quantity import Quantity
 
+# The lowest priority of the pods that the system cannot do without
+# (``scheduling.SystemCriticalPriority``).
+SYSTEM_CRITICAL_PRIORITY = 2_000_000_000
 CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")  # as upstream visits them
 RESIZE_PENDING = "PodResizePending"  # a condition
 TERMINAL_PHASES = frozenset(("Failed", "Succeeded"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.meta import AnyObject, labels_of, name_of, namespace_of, nested_list
-from kubepy.api.objects.pods import pod_limits, pod_requests
+from kubepy.api.objects.pods import TERMINAL_PHASES, pod_limits, pod_requests
 from kubepy.api.values.quantity import Quantity
 from kubepy.cli.describers.writer import (
     DescribeContext,
@@ -166,7 +166,7 @@ def _resources(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -
         pod
         for pod in context.list("pods", None)
         if pod["spec"].get("nodeName") == name_of(obj)
-        and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed")
+        and pod.get("status", {}).get("phase") not in TERMINAL_PHASES
     ]
     status = obj.get("status", {})
     amounts = status.get("allocatable") or status.get("capacity") or {}

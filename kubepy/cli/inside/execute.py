@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, cast
 
 from kubepy.api.errors import InternalError
 from kubepy.api.meta import Object, name_of, status_of
+from kubepy.api.objects.pods import TERMINAL_PHASES
 from kubepy.cli.errors import CliError
 from kubepy.cli.inside.pods import (
-    COMPLETED,
     SessionOptions,
     all_container_names,
     attachable_pod,
@@ -124,7 +124,7 @@ def _subject(options: ExecOptions) -> list[str]:
 def check_is_running(pod: Object, purpose: str) -> None:
     """Raise CliError for a pod that has ended."""
     phase = status_of(pod).get("phase")
-    if phase in COMPLETED:
+    if phase in TERMINAL_PHASES:
         raise CliError(f"cannot {purpose} a container in a completed pod; current phase is {phase}")
 
 

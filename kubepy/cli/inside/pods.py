@@ -20,7 +20,7 @@ from kubepy.api.meta import (
     spec_of,
     status_of,
 )
-from kubepy.api.objects.pods import get_condition, is_pod_ready
+from kubepy.api.objects.pods import TERMINAL_PHASES, get_condition, is_pod_ready
 from kubepy.api.selectors import from_label_selector, from_set
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.builder import Builder
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 PODS = "pods"
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
-COMPLETED = ("Succeeded", "Failed")
 _NOTES = (("containers", ""), ("ephemeralContainers", " (ephem)"), ("initContainers", " (init)"))
 _FIELDS = ("containers", "initContainers", "ephemeralContainers")
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
@@ -120,7 +119,7 @@ def attachable_pod(
 def _is_active(pod: Object) -> bool:
     if is_being_deleted(pod):
         return False
-    return status_of(pod).get("phase") not in COMPLETED
+    return status_of(pod).get("phase") not in TERMINAL_PHASES
 
 
 def _selector_of(resource: Resource, obj: Object) -> str:

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kubepy.api.meta import Object, name_of, namespace_of, nested_list, status_of
-from kubepy.api.objects.pods import is_pod_ready
+from kubepy.api.objects.pods import TERMINAL_PHASES, is_pod_ready
 from kubepy.cli.delete import DeletionSettings, print_deleted
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.inside.attach import Attachment, attach_or_log, print_log
-from kubepy.cli.inside.pods import COMPLETED, PODS
+from kubepy.cli.inside.pods import PODS
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.infos import info_of
 from kubepy.cli.runtime.options import NONE
@@ -93,7 +93,7 @@ def _can_be_shown(pod: Object) -> bool:
 
 
 def _is_completed(pod: Object) -> bool:
-    return status_of(pod).get("phase") in COMPLETED
+    return status_of(pod).get("phase") in TERMINAL_PHASES
 
 
 def _has_succeeded(pod: Object) -> bool:

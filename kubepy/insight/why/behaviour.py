@@ -7,11 +7,11 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from kubepy.api.errors import NotFound
 from kubepy.api.meta import Object, name_of, namespace_of
+from kubepy.api.objects.pods import containers_with_paths
 from kubepy.api.values.goformat import to_json
 from kubepy.apiserver.settings import MODELLED
-from kubepy.kubelet.behaviours import Behaviour, Behaviours, containers_of, unknown_notes
+from kubepy.kubelet.behaviours import Behaviour, Behaviours, finder, unknown_notes
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Container, Node, Pod
@@ -66,12 +66,7 @@ def explain_behaviour(client: Client, pod: Object) -> BehaviourAnswer:
     """Say what the containers of a pod do, and what says so. Raises AnnotationError,
     UnknownOutcomeError for an annotation that cannot be read."""
 
-    def find(resource: str, namespace: str, name: str) -> Object | None:
-        try:
-            return client.get(resource, name, namespace=namespace)
-        except NotFound:
-            return None
-
+    find = finder(client)
     typed_pod = cast("Pod", pod)
     known = Behaviours.of_cluster(client, find)
     node_name = pod["spec"].get("nodeName", "")
@@ -80,11 +75,11 @@ def explain_behaviour(client: Client, pod: Object) -> BehaviourAnswer:
         node = find("nodes", "", node_name)
     behaviours = known.of_pod(typed_pod, cast("Node | None", node))
     answers: list[ContainerAnswer] = []
-    for path, container in _paths(typed_pod):
+    for container, path in containers_with_paths(typed_pod["spec"], "spec"):
         name = container["name"]
         image = container.get("image") or ""
         behaviour = behaviours[name]
-        said = tuple(_said(path, container, behaviour))
+        said = tuple(_said(path, cast("Container", container), behaviour))
         answers.append(ContainerAnswer(name, image, behaviour.is_known, said))
     notes = unknown_notes(typed_pod, behaviours)
     containers = client.settings.kubelet.containers
@@ -113,16 +108,6 @@ def behaviour_document(answer: BehaviourAnswer) -> Object:
         "items": items,
         "notes": list(answer.notes),
     }
-
-
-def _paths(pod: Pod) -> Iterator[tuple[str, Container]]:
-    """Yield the containers of a pod with the paths of their fields."""
-    init_count = len(pod["spec"].get("initContainers") or ())
-    for index, container in enumerate(containers_of(pod)):
-        if index < init_count:
-            yield f"spec.initContainers[{index}]", container
-        else:
-            yield f"spec.containers[{index - init_count}]", container
 
 
 def _said(path: str, container: Container, behaviour: Behaviour) -> Iterator[Said]:

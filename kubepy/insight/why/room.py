@@ -16,6 +16,7 @@ from kubepy.api.meta import (
     nested_map,
     uid_of,
 )
+from kubepy.api.objects.pods import SYSTEM_CRITICAL_PRIORITY
 from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.admission.limits import ANNOTATION
 from kubepy.insight.why.remedies import field_path, pods_of, top_owner
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from kubepy.insight.why.scene import Scene
 
 LIMIT_RANGES = "limitranges"
-SYSTEM_PRIORITY = 2_000_000_000
 
 
 # --- LimitRanges ----------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ def outranking(
     higher = [
         other
         for other in others
-        if priority < other.priority < SYSTEM_PRIORITY and uid_of(other.pod) not in own
+        if priority < other.priority < SYSTEM_CRITICAL_PRIORITY and uid_of(other.pod) not in own
     ]
     return sorted(higher, key=lambda other: (-other.priority, other.key))
 

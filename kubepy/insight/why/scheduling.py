@@ -37,7 +37,12 @@ from kubepy.api.objects.nodes import (
     node_selector_matches,
     required_node_selector,
 )
-from kubepy.api.objects.pods import host_ports, is_pod_terminal, node_name
+from kubepy.api.objects.pods import (
+    SYSTEM_CRITICAL_PRIORITY,
+    host_ports,
+    is_pod_terminal,
+    node_name,
+)
 from kubepy.api.watch import WatchEvent
 from kubepy.controllers.deployment.sizes import max_unavailable
 from kubepy.insight.why import room, volumes
@@ -471,13 +476,13 @@ def displace_others(case: PlacementCase) -> list[Words]:
     to the system."""
     workload = top_owner(case.scene, case.pod)
     has_others = any(
-        not is_controlled_by(other.pod, workload) and other.priority < room.SYSTEM_PRIORITY
+        not is_controlled_by(other.pod, workload) and other.priority < SYSTEM_CRITICAL_PRIORITY
         for other in case.node.pods.values()
     )
     if (
         workload["kind"] != "DaemonSet"
         or not has_others
-        or case.attempt.pod.priority >= room.SYSTEM_PRIORITY
+        or case.attempt.pod.priority >= SYSTEM_CRITICAL_PRIORITY
     ):
         return []
     patch = {"spec": {"template": {"spec": {"priorityClassName": "system-node-critical"}}}}

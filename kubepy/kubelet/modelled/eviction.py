@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, cast
 
 from kubepy.api.clock import EPOCH
-from kubepy.api.objects.pods import pod_limits
+from kubepy.api.objects.pods import SYSTEM_CRITICAL_PRIORITY, pod_limits
 from kubepy.api.values.quantity import Quantity
 from kubepy.kubelet.modelled.life import WARNING, PodLife
 from kubepy.kubelet.volumes import MEMORY
@@ -24,13 +24,12 @@ EVICTED = "Evicted"
 STORAGE = "ephemeral-storage"
 INTERVAL = timedelta(seconds=10)  # between two looks of the eviction manager
 IMMEDIATE_GRACE = 1  # seconds
-CRITICAL_PRIORITY = 2_000_000_000
 
 
 def is_limited(pod: Pod) -> bool:
     """Tell whether a pod can be evicted for what it writes."""
     spec = pod["spec"]
-    if (spec.get("priority") or 0) >= CRITICAL_PRIORITY:
+    if (spec.get("priority") or 0) >= SYSTEM_CRITICAL_PRIORITY:
         return False
     containers = [*spec["containers"], *(spec.get("initContainers") or ())]
     if any(_storage_limit(container) for container in containers):

@@ -75,7 +75,7 @@ class ModelledPods:
 
     def lives(self, pod: Pod, node: Node) -> bool:
         """Tell whether a pod on its node is modelled: it does more than run, or a command was run
-        in it, which may have ended its main process."""
+        in it. Where its outcome is chosen, that command must have ended a main process."""
         if is_modelled(
             pod,
             node,
@@ -85,9 +85,10 @@ class ModelledPods:
             return True
         if (pod.get("status") or {}).get("phase") != "Running":
             return False
-        if self._value(f"{RECORD}{uid_of(pod)}") is None:
+        record = load_record(self._value(f"{RECORD}{uid_of(pod)}"))
+        if record is None:
             return False
-        return not is_left_to_outcome(pod, node, self._defaults)
+        return record.has_ended_inside or not is_left_to_outcome(pod, node, self._defaults)
 
     # --- what the kubelet keeps in mind
 
@@ -160,13 +161,6 @@ class ModelledPods:
         if record is not None:
             return record
         return record_of_status(pod, now)
-
-    def has_ended_inside(self, pod: Pod) -> bool:
-        """Tell whether somebody who looked into a pod has ended the main process of a container."""
-        record = load_record(self._value(f"{RECORD}{uid_of(pod)}"))
-        if record is None:
-            return False
-        return any(container.is_ended for container in record.containers.values())
 
     def look(self, pod: Pod, node: Node, now: datetime, restarts: Sequence[str] = ()) -> Look:
         """Let a pod live on up to now, and keep its record.

@@ -261,6 +261,11 @@ class PodRecord(Plain):
     evicts: datetime | None = None
     uses_network: bool = False
 
+    @property
+    def has_ended_inside(self) -> bool:
+        """Whether a command inside of a container has ended its main process."""
+        return any(container.is_ended for container in self.containers.values())
+
     def dump(self) -> str:
         """Return the record as text, in ASCII: the variables of shells may have bytes that are no
         UTF-8, which lone surrogates stand for."""

@@ -19,7 +19,7 @@ from kubepy.api.meta import (
     status_of,
 )
 from kubepy.api.objects.nodes import is_down
-from kubepy.api.objects.pods import is_restartable_init_container
+from kubepy.api.objects.pods import TERMINAL_PHASES, is_restartable_init_container
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Pod
@@ -32,7 +32,6 @@ SERVICES = "services"
 ENDPOINT_SLICES = "endpointslices.discovery.k8s.io"
 
 SERVICE_NAME = "kubernetes.io/service-name"  # the label of a slice that names its Service
-ENDED_PHASES = ("Succeeded", "Failed")
 ADDRESS_TYPES = ("InternalIP", "ExternalIP")
 
 
@@ -87,7 +86,7 @@ def uses_host_network(pod: AnyObject) -> bool:
 def addresses_of(pod: AnyObject) -> list[str]:
     """Return the addresses of a pod. A pod that has ended has none: its network is gone."""
     status = status_of(pod)
-    if status.get("phase") in ENDED_PHASES:
+    if status.get("phase") in TERMINAL_PHASES:
         return []
 
     addresses = []
@@ -107,7 +106,7 @@ def addresses_at_the_end(pod: AnyObject, now: datetime) -> list[str]:
     What happens at one moment happens at once: a peer that works as long as the pod finds it.
     """
     status = status_of(pod)
-    if status.get("phase") not in ENDED_PHASES:
+    if status.get("phase") not in TERMINAL_PHASES:
         return []
     second = now.replace(microsecond=0)
     for entry in nested_list(status, "containerStatuses"):

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from kubepy.api.clock import EPOCH, Ids, format_time, parse_time
+from kubepy.api.errors import AlreadyExists
 from kubepy.api.meta import Object, name_of, namespace_of, object_reference
 from kubepy.api.values.names import dns1123_subdomain
 from kubepy.apiserver.client import Client
@@ -99,8 +101,12 @@ class Recorder:
         if host:
             source["host"] = host
         with self._client.transaction() as transaction:
-            self._load_stored(transaction, namespace, reference.get("name", ""))
+            name = reference.get("name", "")
+            self._load_stored(transaction, namespace, name)
+            if len(events) > 1:
+                transaction.read_ahead(_names_from(namespace, name, now, len(events) + 1))
             is_taken = takes_events(transaction, namespace)
+            number = _nanoseconds(now)
             for parts in events:
                 about = reference
                 if parts.field_path:
@@ -123,7 +129,7 @@ class Recorder:
                 }
                 decision = self._correlator.correlate(event, now)
                 if decision is not None and is_taken:
-                    self._write(transaction, decision, now)
+                    number = self._write(transaction, decision, now, number)
 
     def silent_rounds(self, obj: Mapping[str, Any], event_type: str, period: float) -> int:
         """Return in how many rounds, each so many seconds after the one before, no event of a type
@@ -156,8 +162,14 @@ class Recorder:
                 self._correlator.add_stored(old)
 
     def _write(
-        self, transaction: RequestTransaction, decision: EventDecision, now: datetime
-    ) -> None:
+        self,
+        transaction: RequestTransaction,
+        decision: EventDecision,
+        now: datetime,
+        number: int,
+    ) -> int:
+        """Write an event under the first free name from a number on; return the number from which
+        the next one is free."""
         event, before = decision
         if before is not None:
             key = Key(EVENTS, namespace_of(event), before)
@@ -166,39 +178,67 @@ class Recorder:
                 metadata = dict(old["metadata"])
                 transaction.update(key, {**event, "metadata": metadata}, old)
                 self._correlator.set_written()
-                return
+                return number
             event |= {
                 "count": 1,
                 "firstTimestamp": event["lastTimestamp"],
             }  # it was deleted, or is over
 
-        store_event(transaction, event, now, self._ids)
-        self._correlator.set_name(event)
+        number = store_event(transaction, event, now, self._ids, number)
+        self._correlator.set_name(event, now)
+        return number + 1
 
 
-def store_event(transaction: RequestTransaction, event: Object, now: datetime, ids: Ids) -> None:
-    """Store a new event, named ``<object>.<time in nanoseconds, in hex>``.
+def store_event(
+    transaction: RequestTransaction, event: Object, now: datetime, ids: Ids, number: int = 0
+) -> int:
+    """Store a new event, named ``<object>.<time in nanoseconds, in hex>``, and return the number in
+    its name.
 
     Where time stands, or another component records at the same moment, the next name that is free
     is taken.
+
+    :param number: the first number whose name may be free, if the time is not later.
     """
     metadata = event["metadata"]
-    nanoseconds = (now - EPOCH) // timedelta(microseconds=1) * 1000
+    about = event["involvedObject"].get("name", "")
+    nanoseconds = max(_nanoseconds(now), number)
+    metadata["creationTimestamp"] = format_time(now)
     while True:
-        name = f"{event['involvedObject'].get('name', '')}.{nanoseconds & 2**64 - 1:x}"
-        key = Key(EVENTS, metadata["namespace"], name)
-        if dns1123_subdomain(name):
+        key = Key(EVENTS, metadata["namespace"], _event_name(about, nanoseconds))
+        if not begins_names(about):
             key = key._replace(name=transaction.recorded_uid(ids, key, "name"))
-        if transaction.get(key) is None:
-            break
-        nanoseconds += 1
+        metadata["name"] = key.name
+        metadata["uid"] = transaction.recorded_uid(ids, key, "uid")
+        try:
+            transaction.create(key, event, is_plain=True)
+        except AlreadyExists:
+            nanoseconds += 1
+        else:
+            return nanoseconds
 
-    metadata |= {
-        "creationTimestamp": format_time(now),
-        "name": key.name,
-        "uid": transaction.recorded_uid(ids, key, "uid"),
-    }
-    transaction.create(key, event, is_plain=True)
+
+@lru_cache(maxsize=1024)
+def begins_names(about: str) -> bool:
+    """Tell whether the names of events about an object of a name begin with that."""
+    return not dns1123_subdomain(_event_name(about, 2**64 - 1))
+
+
+def _names_from(namespace: str, about: str, now: datetime, count: int) -> list[Key]:
+    """Return the keys of the first names that events about an object have at a moment."""
+    first = _nanoseconds(now)
+    keys: list[Key] = []
+    for number in range(count):
+        keys.append(Key(EVENTS, namespace, _event_name(about, first + number)))
+    return keys
+
+
+def _nanoseconds(now: datetime) -> int:
+    return (now - EPOCH) // timedelta(microseconds=1) * 1000
+
+
+def _event_name(about: str, nanoseconds: int) -> str:
+    return f"{about}.{nanoseconds & 2**64 - 1:x}"
 
 
 def _event_about(obj: Mapping[str, Any], event_type: str) -> Object:
@@ -239,9 +279,7 @@ class StoredEvents:
         """
         if namespace in self._namespaces or (namespace, name) in self._taken:
             return []
-        if not self.is_recalled or dns1123_subdomain(
-            f"{name}.{2**64 - 1:x}"
-        ):  # an event without the object's name
+        if not self.is_recalled or not begins_names(name):
             self._namespaces.add(namespace)
             return [
                 event
@@ -377,9 +415,9 @@ class Correlator:
             self._observe(event, allowance.last)
             self._allowances[subject] = allowance
 
-    def set_name(self, event: Object) -> None:
+    def set_name(self, event: Object, now: datetime) -> None:
         """Note the name under which the event of the last decision was stored."""
-        last = parse_time(event["lastTimestamp"])
+        last = now.replace(microsecond=0)
         self._logs[self._key] = _Log(name_of(event), event["count"], event["firstTimestamp"], last)
 
     def set_written(self) -> None:

@@ -395,17 +395,21 @@ class State(NamedTuple):
             return source.keys(resource, namespace, prefix)
         keys: Keys = []
         unread: dict[str, set[str]] = {}  # by namespace: the names that the source does not tell
-        for place, table in self.tables.get(resource, {}).items():
+        tables = self.tables.get(resource, {})
+        places = tables if namespace is None else tables.keys() & {namespace}
+        for place in places:
+            table = tables[place]
             changes = dict(table.records().items() if table.is_read else table.changes())
-            keys += [Key(resource, place, name) for name in changes if changes[name].is_there]
+            for name, record in changes.items():
+                if record.is_there and name.startswith(prefix):
+                    keys.append(Key(resource, place, name))
             if not table.is_read:
                 unread[place] = set(changes)
         if unread and self.source is not None:
             for key in self.source.keys(resource, namespace, prefix):
                 if key.name not in unread.get(key.namespace, (key.name,)):
                     keys.append(key)
-        keys = [key for key in keys if namespace is None or key.namespace == namespace]
-        return sorted(key for key in keys if key.name.startswith(prefix))
+        return sorted(keys)
 
     def count(self, resource: str) -> int:
         """Return the number of objects of a resource."""

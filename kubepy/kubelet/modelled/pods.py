@@ -145,6 +145,8 @@ class ModelledPods:
     def _forget_uses(self, pod: Pod) -> None:
         key = Key("pods", namespace_of(pod), name_of(pod))
         self._networked.discard(key)
+        if not self._readers:
+            return
         for reference in references_of(pod["spec"]):
             read = Key(reference.resource, namespace_of(pod), reference.name)
             readers = self._readers.get(read)

@@ -25,6 +25,7 @@ from kubepy.api.scheme import Resource
 from kubepy.api.selectors import from_label_selector, from_set
 from kubepy.api.types.special import DecodeError, decode_time
 from kubepy.cli.errors import CliError
+from kubepy.cli.inside.streams import ByteWriter
 from kubepy.cli.runtime.builder import resource_of
 from kubepy.cli.runtime.command import command, ticking
 from kubepy.cli.runtime.factory import Factory
@@ -371,7 +372,8 @@ class ShownLog:
         if options.prefix or options.all_pods:
             self._prefix = f"[pod/{name_of(request.pod)}/{request.container}] "
         self._is_followed = options.follow
-        self._part = ""  # of a line whose end has not come
+        self._out = ByteWriter(factory.stdout)
+        self._part = b""  # of a line whose end has not come
         self._log: ContainerLog | None = None
         self._follower: LogFollower | None = None
 
@@ -438,10 +440,10 @@ class ShownLog:
         return read_log(present, self._request.options, find_node, client.clock.now(), reader)
 
     def _print(self, data: bytes) -> None:
-        for line in io.StringIO(data.decode(errors="replace"), newline="\n"):
+        for line in io.BytesIO(data):
             self._part += line
             waits = self._is_followed and self.is_open
-            if line.endswith("\n") or not waits:
+            if line.endswith(b"\n") or not waits:
                 self._flush()
         if not self.is_open:
             self._flush()
@@ -449,8 +451,8 @@ class ShownLog:
     def _flush(self) -> None:
         """Print the line that has come, whole or not."""
         if self._part:
-            self._factory.print(f"{self._prefix}{self._part}", end="")
-            self._part = ""
+            self._out.write(self._prefix.encode() + self._part)
+            self._part = b""
 
 
 def _follow(factory: Factory, logs: list[ShownLog]) -> None:

@@ -99,6 +99,7 @@ class Behaviour(NamedTuple):
         those of ``http``: 404 for one that is not there, 403 for a folder without index.html.
     :param is_bare: the image has the programs of ``programs`` and no others, not even a shell.
     :param lacks: programs that the image does not have.
+    :param user: as whom the image's program runs: a name or a number, and a group after a colon.
     :param writes: empty files that the image's program makes when it starts, where their folder is
         there.
     """
@@ -126,6 +127,7 @@ class Behaviour(NamedTuple):
     is_bare: bool = False
     writes: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
+    user: str | None = None
 
 
 def schedule_of(behaviour: Behaviour, path: str) -> HttpSchedule | None:

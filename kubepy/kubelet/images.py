@@ -66,6 +66,7 @@ class ImageEntry(NamedTuple):
     :param is_bare: the image has its own program and no others, not even a shell.
     :param lacks: programs that the image does not have.
     :param writes: empty files that the program makes when it starts.
+    :param user: as whom the image's program runs: a name or a number, and a group after a colon.
     :param programs: names of the programs of which the entry speaks, besides the first of
         entrypoint and cmd.
     :param values: what it says, by the names of the fields of rules, as they are written.
@@ -85,6 +86,7 @@ class ImageEntry(NamedTuple):
     is_bare: bool = False
     writes: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
+    user: str = ""
     values: Mapping[str, Any] = {}
 
     def holds(self, line: str, variables: Sequence[str]) -> bool:
@@ -129,6 +131,14 @@ class ImageFacts:
             if entry.without_env or "{$" in text or '"$' in text:
                 self.sees_environment = True
         self.programs = tuple(programs)
+
+    @property
+    def user(self) -> str:
+        """The user as whom the image's program runs, "" where that is not known."""
+        for entry in self._entries:
+            if entry.user:
+                return entry.user
+        return ""
 
     @property
     def files(self) -> Mapping[str, str]:
@@ -201,6 +211,8 @@ class ImageFacts:
                 yield "writes", entry.writes, source
             if entry.lacks:
                 yield "lacks", entry.lacks, source
+            if entry.user:
+                yield "user", entry.user, source
             if entry.command is not None:
                 yield "command", entry.command, source
         if self.programs:
@@ -397,5 +409,6 @@ ENTRY: Mapping[str, Parser] = {
     "bare": _parse_flag,
     "writes": list_of(parse_text),
     "lacks": list_of(parse_text),
+    "user": parse_text,
     **dict.fromkeys(FIELDS, _unparsed),
 }

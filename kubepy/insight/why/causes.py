@@ -47,6 +47,7 @@ CAUSES = {
     "foreground-deletion": "it goes when all that it owns is gone",
     "host-port": "every node where the pod may run has its host port taken",
     "image-pull": "an image cannot be pulled",
+    "image-runs-as-root": "a container must not run as root, and would",
     "init-container-failing": "an init container fails, so the others are not started",
     "insufficient-cpu": "no node has enough cpu left",
     "insufficient-ephemeral-storage": "no node has enough ephemeral storage left",

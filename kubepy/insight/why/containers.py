@@ -7,6 +7,7 @@ kubelet report it, the annotation is the last link, and taking it away is a reme
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -52,6 +53,9 @@ PULL_REASONS = (
     "RegistryUnavailable",
 )
 INVALID_IMAGE_NAME = "InvalidImageName"
+CONFIG_ERROR = "CreateContainerConfigError"
+ROOT_PROBLEM = re.compile("runAsNonRoot|non-root policy")  # in what a kubelet says of it
+SOME_USER = 1000  # one that is not root
 CRASH_LOOP = "CrashLoopBackOff"
 OUT_OF_MEMORY = "OOMKilled"
 KEEPERS_OF_PODS = ("ReplicaSet", "ReplicationController")  # a new template replaces none
@@ -181,6 +185,42 @@ def invalid_image_name(scene: Scene, pod: Object) -> Finding | None:
                 remedies=set_image(scene, failing),
             )
     return None
+
+
+def runs_as_root(scene: Scene, pod: Object) -> Finding | None:
+    """Blame an image or a user as whom a container may not run (``runAsNonRoot``)."""
+    for failing in failing_containers(pod):
+        message = str(failing.waiting.get("message") or "")
+        if failing.reason == CONFIG_ERROR and ROOT_PROBLEM.search(message):
+            text = f"{failing.title} is not started: {message}"
+            return scene.finding(
+                "image-runs-as-root",
+                scene.link(pod, f"{failing.path}.state.waiting.reason", text),
+                _demand_for_other_user(scene, failing),
+                remedies=_set_user(scene, failing),
+            )
+    return None
+
+
+def _demand_for_other_user(scene: Scene, failing: FailingContainer) -> Link:
+    """Return the link of the field that says that a container must not run as root."""
+    path = "spec.securityContext.runAsNonRoot"
+    if nested_map(failing.container, "securityContext").get("runAsNonRoot") is not None:
+        path = f"{failing.spec_path}.securityContext.runAsNonRoot"
+    return scene.link(failing.pod, path, "it must not run as root")
+
+
+def _set_user(scene: Scene, failing: FailingContainer) -> list[Words]:
+    """Return the command that lets a container run as a user that is not root."""
+    field = "initContainers" if failing.is_init else "containers"
+    names = [container["name"] for container in failing.pod["spec"][field]]
+    index = names.index(failing.name)
+    context = {**nested_map(failing.container, "securityContext"), "runAsUser": SOME_USER}
+    return patch_template(
+        scene,
+        failing.pod,
+        ("add", (field, index, "securityContext"), context),
+    )
 
 
 def image_pull(scene: Scene, pod: Object) -> Finding | None:
@@ -480,6 +520,7 @@ DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {
         failed_pod,
         rejected_pod,
         invalid_image_name,
+        runs_as_root,
         image_pull,
         failed_container,
         not_started,

@@ -24,7 +24,7 @@ from kubepy.api.objects.outcomes import REFERENCES
 from kubepy.api.objects.pods import get_condition, node_name, phase_of
 from kubepy.api.objects.references import SECRETS, MissingReference, missing_references
 from kubepy.apiserver.settings import FULL
-from kubepy.insight.why.containers import FailingContainer, failing_containers
+from kubepy.insight.why.containers import CONFIG_ERROR, FailingContainer, failing_containers
 from kubepy.insight.why.intent import config_changed
 from kubepy.insight.why.manifests import create as new_object
 from kubepy.insight.why.refusals import COUNTS, CREATORS, Trial, first_refusal
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 CREATING = "ContainerCreating"
 INITIALIZING = "PodInitializing"
-CONFIG_ERROR = "CreateContainerConfigError"
 SERVICE_ACCOUNTS = "serviceaccounts"
 PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
 RUNTIME_CLASSES = "runtimeclasses.node.k8s.io"

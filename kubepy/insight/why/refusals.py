@@ -49,6 +49,7 @@ from kubepy.controllers.statefulset.claims import new_claims
 from kubepy.controllers.statefulset.pods import is_ordered, new_stateful_pod, ordinal_of, ordinals
 from kubepy.controlplane.users import user_of
 from kubepy.insight.why import room
+from kubepy.insight.why.containers import SOME_USER
 from kubepy.insight.why.goals import desired_replicas
 from kubepy.insight.why.remedies import (
     SCALED,
@@ -65,6 +66,8 @@ from kubepy.insight.why.remedies import (
     top_owner,
 )
 from kubepy.insight.why.scene import Diagnosis, value_at
+from kubepy.kubelet.images import facts_of
+from kubepy.kubelet.modelled.nonroot import ROOT
 from kubepy.kubelet.nodes import is_registration_due, register
 from kubepy.kubelet.users import kubelet_of
 
@@ -93,6 +96,18 @@ RESTRICTED = {
     "runAsNonRoot": True,
     "seccompProfile": {"type": "RuntimeDefault"},
 }
+
+
+def _restricted(container: Object, spec: Object) -> Object:
+    """Return what the security context of a container must have at the level ``restricted``, and a
+    user that is not root where its image is known to run as root."""
+    facts = facts_of(container.get("image") or "")
+    has_user = any(
+        nested_map(holder, "securityContext").get("runAsUser") for holder in (container, spec)
+    )
+    if has_user or facts is None or facts.user not in ROOT:
+        return RESTRICTED
+    return {**RESTRICTED, "runAsUser": SOME_USER}
 
 
 class Creation(NamedTuple):
@@ -749,13 +764,16 @@ def pod_security(case: Refusal) -> Evidence:
         for container in (*hardened["containers"], *nested_list(hardened, "initContainers")):
             container["securityContext"] = {
                 **nested_map(container, "securityContext"),
-                **RESTRICTED,
+                **_restricted(container, hardened),
             }
         level = podsecurity.LevelVersion(labels_of(namespace)[ENFORCE], None)
         if not podsecurity.violations(level, pod["metadata"], hardened):
             patch = {
                 field: [
-                    {"name": container["name"], "securityContext": RESTRICTED}
+                    {
+                        "name": container["name"],
+                        "securityContext": _restricted(container, template),
+                    }
                     for container in template[field]
                 ]
                 for field in ("containers", "initContainers")

@@ -9,6 +9,7 @@ from kubepy.api.objects.outcomes import OUTCOME, POD_OUTCOME, UnknownOutcomeErro
 from kubepy.api.objects.references import ROOT_CA_CONFIG_MAP, references_of
 from kubepy.api.objects.usage import AnnotationError
 from kubepy.kubelet.modelled.leniency import ignores_references
+from kubepy.kubelet.modelled.nonroot import root_problem
 from kubepy.kubelet.modelled.programs import is_other_image, program_of
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def is_modelled(pod: Pod, node: Node, behaviours: Behaviours, defaults: Mapping[
     if _differs(pod):
         return True
     return any(
-        _does_more_than_run(container, behaviour)
+        _does_more_than_run(container, behaviour) or root_problem(pod, container, behaviour)
         for container, behaviour in zip(containers, known, strict=True)
     )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from kubepy.api.values.goformat import format_duration
 from kubepy.kubelet.modelled.life import NORMAL, WARNING, PodLife
+from kubepy.kubelet.modelled.nonroot import root_problem
 from kubepy.kubelet.modelled.probing import begin_probes, settle_readiness
 from kubepy.kubelet.modelled.records import ContainerRecord, LifecycleHook, RunEnd
 from kubepy.kubelet.modelled.restarting import next_pull
@@ -46,18 +47,29 @@ def start_container(life: PodLife, container: Container) -> bool:
         return False
     if not _has_image(life, container, record):
         return False
-    obstacle = life.host.obstacles(container).of(container["name"])
-    if obstacle is not None and obstacle.reason == CONFIG_ERROR:
+    problem = _configuration_problem(life, container)
+    if problem:
         _wait(
             life,
             record,
             CONFIG_ERROR,
-            obstacle.message,
+            problem,
             container,
         )
         return False
     _begin_run(life, container, record)
     return record.is_running
+
+
+def _configuration_problem(life: PodLife, container: Container) -> str:
+    """Return why a container cannot be created; "" where it can."""
+    problem = root_problem(life.pod, container, life.host.behaviour(container))
+    if problem:
+        return problem
+    obstacle = life.host.obstacles(container).of(container["name"])
+    if obstacle is not None and obstacle.reason == CONFIG_ERROR:
+        return obstacle.message
+    return ""
 
 
 def _wait(

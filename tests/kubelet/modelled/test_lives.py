@@ -700,3 +700,27 @@ def test_variable_may_have_bytes_that_are_no_text(pods: PodsCluster) -> None:
     assert pods.logs("p") == " ff 0a\n"
     assert pods.run("exec", "p", "--", "sh", "-c", script.replace("sleep", ": ")) == " ff 0a\n"
     assert pods.run("exec", "p", "--", "echo", "on") == "on\n"
+
+
+@pytest.mark.parametrize(
+    ("image", "context", "problem"),
+    [
+        ("nginx:1.27", {}, "container has runAsNonRoot and image will run as root"),
+        ("memcached", {}, "image has non-numeric user (memcache)"),
+        ("a.example/own:1", {"runAsUser": 0}, "container's runAsUser breaks non-root policy"),
+        ("nginx:1.27", {"runAsUser": 1000}, ""),
+        ("nginxinc/nginx-unprivileged", {}, ""),
+        ("a.example/own:1", {}, ""),
+    ],
+)
+def test_container_that_must_not_run_as_root(
+    pods: PodsCluster, image: str, context: Object, problem: str
+) -> None:
+    container = {"name": "c", "image": image, "securityContext": context}
+    pods.create("p", container, securityContext={"runAsNonRoot": True})
+    state = pods.state("p")
+    if not problem:
+        assert "running" in state
+        return
+    assert state["waiting"]["reason"] == "CreateContainerConfigError"
+    assert problem in state["waiting"]["message"]

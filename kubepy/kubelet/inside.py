@@ -5,6 +5,7 @@ Containers of a cluster that does not model them cannot be looked into.
 
 from __future__ import annotations
 
+import io
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -300,7 +301,7 @@ def log_reader(client: Client, pod: Pod) -> Callable[[str, int], list[PrintedLin
             return None
         lines: list[PrintedLine] = []
         for entry in entries:
-            for text in entry.text.splitlines(keepends=True):
+            for text in io.StringIO(entry.text, newline="\n"):
                 lines.append(PrintedLine(entry.time, text.removesuffix("\n"), text.endswith("\n")))
         return lines
 

@@ -546,7 +546,7 @@ class PodHost:
         size = 0
         for kept in range(max(1, run - KEPT_LOGS + 1), run + 1):
             for entry in self._agent.logs.read(uid_of(self._pod), container["name"], kept):
-                size += len(entry.text.encode())
+                size += len(entry.text.encode("utf-8", "surrogateescape"))
         return size
 
     def begin_log(self, container: Container, run: int) -> None:

@@ -38,7 +38,8 @@ def parse_log(text: str | None) -> list[PrintedText]:
 
 
 def dump_log(entries: list[PrintedText]) -> str:
-    """Return a log as text; of one that is too long the end."""
+    """Return a log as text, in ASCII: lone surrogates stand for bytes that are no UTF-8. Of one
+    that is too long the end is returned."""
     length = 0
     kept: list[list[str]] = []
     for entry in reversed(entries):
@@ -46,13 +47,13 @@ def dump_log(entries: list[PrintedText]) -> str:
         if length > LONGEST and kept:
             break
         kept.append([format_micro_time(entry.time), entry.stream, entry.text])
-    return json.dumps(kept[::-1], separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(kept[::-1], separators=(",", ":"))
 
 
 def join_output(entries: list[PrintedText], output: list[tuple[datetime, str, bytes]]) -> None:
     """Append what was printed; parts of one line are put together, with the time of its begin."""
     for time, stream, data in output:
-        text = data.decode("utf-8", "replace")
+        text = data.decode("utf-8", "surrogateescape")
         last = entries[-1] if entries else None
         if (last is not None and last.stream == stream and not last.text.endswith("\n")) or (
             last is not None and last.stream == stream and last.time == time
@@ -63,8 +64,9 @@ def join_output(entries: list[PrintedText], output: list[tuple[datetime, str, by
 
 
 def last_lines(entries: list[PrintedText]) -> str:
-    """Return the end of a log."""
-    text = "".join(entry.text for entry in entries)
+    """Return the end of a log, as valid text."""
+    data = "".join(entry.text for entry in entries).encode("utf-8", "surrogateescape")
+    text = data.decode("utf-8", "replace")
     lines = text.splitlines(keepends=True)[-LAST_LINES:]
     return "".join(lines)[-LAST_BYTES:]
 

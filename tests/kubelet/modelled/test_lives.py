@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kubepy.api.clock import parse_time
+from kubepy.kubelet.modelled.logs import PrintedText, dump_log, join_output, parse_log
+
 from .clusters import Object, PodsCluster, shell
 
 
@@ -724,3 +727,19 @@ def test_container_that_must_not_run_as_root(
         return
     assert state["waiting"]["reason"] == "CreateContainerConfigError"
     assert problem in state["waiting"]["message"]
+
+
+def test_message_from_a_log_is_valid_text(pods: PodsCluster) -> None:
+    script = shell("printf 'a\\377\\n'; exit 1", terminationMessagePolicy="FallbackToLogsOnError")
+    pods.create("p", script, restartPolicy="Never")
+    assert pods.state("p")["terminated"]["message"] == "a\N{REPLACEMENT CHARACTER}\n"
+
+
+def test_log_is_kept_byte_by_byte() -> None:
+    entries: list[PrintedText] = []
+    now = parse_time("2026-01-01T00:00:00Z")
+    join_output(
+        entries, [(now, "stdout", b"a\xff"), (now, "stdout", b"\xc3"), (now, "stdout", b"\xa9\n")]
+    )
+    [entry] = parse_log(dump_log(entries))
+    assert entry.text.encode("utf-8", "surrogateescape") == b"a\xff\xc3\xa9\n"

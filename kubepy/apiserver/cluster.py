@@ -179,6 +179,11 @@ class LocalCluster:
         shared._own_client = self._own_client.apart()
         return shared
 
+    def refuse_network(self, reason: str) -> None:
+        """Call no webhook any more, from this cluster or from forks of it that are made from now
+        on. The reason is what a call of one fails with."""
+        self._server.network_refusal = lambda: reason
+
     def for_requests_of(self, user: Object, warn: Warn) -> LocalCluster:
         """Return this open cluster with a client for the requests of a user, whose warnings go to
         a function."""

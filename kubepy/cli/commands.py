@@ -70,6 +70,8 @@ with lazy_imports():
     from kubepy.cli.inside import debug as inside_debug
     from kubepy.cli.inside import execute as inside_exec
     from kubepy.cli.inside import forward as inside_forward
+    from kubepy.cli.mcp import command as mcp_command
+    from kubepy.cli.mcp import worker as mcp_worker
     from kubepy.cli.rollout import diff as rollout_diff
     from kubepy.cli.rollout import history as rollout_history
     from kubepy.cli.rollout import restart as rollout_restart
@@ -482,6 +484,9 @@ COMMANDS: dict[str, Entry] = {
     "serve": Entry(
         lambda: serve.serve, "Serve the API of the cluster for kubectl and other clients"
     ),
+    "mcp": Entry(
+        lambda: mcp_command.mcp, "Serve the cluster to an agent: tools to read and to rehearse"
+    ),
     "fsck": Entry(lambda: state_folder.fsck, "Check the state folder"),
     "trust": Entry(lambda: trust.trust, "Trust a state folder that was made elsewhere"),
     "git": Entry(
@@ -492,6 +497,7 @@ COMMANDS: dict[str, Entry] = {
         help_on_stdout=True,
         examples=_GIT_EXAMPLES,
     ),
+    "__mcp": Entry(lambda: mcp_worker.mcp_worker, ""),
     "__complete": Entry(lambda: completion.complete, ""),
     "__completeNoDesc": Entry(lambda: completion.complete_without_descriptions, ""),
 }
@@ -502,6 +508,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "init",
         "controller",
         "serve",
+        "mcp",
         "clock",
         "plan",
         "why",

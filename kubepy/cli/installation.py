@@ -38,11 +38,16 @@ def missing_extra(extra: str) -> str:
 def require_serve(*names: str) -> None:
     """Import modules of packages that the extra ``serve`` brings. Raises CliError where one is
     missing."""
+    require_extra("serve", *names)
+
+
+def require_extra(extra: str, *names: str) -> None:
+    """Import modules of packages that an extra brings. Raises CliError where one is missing."""
     try:
         for name in names:
             import_module(name)
     except ImportError:
-        raise CliError(f"this command needs {missing_extra('serve')}") from None
+        raise CliError(f"this command needs {missing_extra(extra)}") from None
 
 
 def command_for(extra: str) -> str:

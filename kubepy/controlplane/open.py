@@ -76,6 +76,13 @@ def private_folder(place: str) -> str:
     return folder
 
 
+def endpoints_of(place: str) -> tuple[tuple[str, int], ...]:
+    """Return the hosts and ports of an address of etcd; none for a folder."""
+    if not is_in_etcd(place):
+        return ()
+    return addresses.parse_address(place).endpoints
+
+
 def has_cluster(place: Path | str, store: Store | None = None) -> bool:
     """Return whether there is a cluster. Raises EtcdError.
 

@@ -24,6 +24,16 @@ with lazy_imports():
 NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
 
+_boundary = ""  # the folder that kustomizations must not leave; "": they may name anything
+
+
+def confine(folder: str) -> None:
+    """Let kustomizations of this process name nothing outside of a folder: no other folder, no
+    repository, no address."""
+    global _boundary
+    _boundary = os.path.realpath(folder)
+
+
 class HttpStatusError(CliError):
     """A file at an HTTP address that cannot be had; it is not tried as a repository."""
 
@@ -53,6 +63,7 @@ class FileLoader:
         cycles."""
         if not path:
             raise CliError("new root cannot be empty")
+        _require_inside(os.path.join(self.root, path))
         if spec := parse_repository(path):
             for loader in self._lineage():
                 if loader._repository and loader._repository[0].raw.startswith(spec.raw):
@@ -95,6 +106,7 @@ class FileLoader:
 
     def read(self, path: str) -> bytes:
         """Return the content of a file. Raises CliError."""
+        _require_inside(os.path.join(self.root, path))
         if path.lower().startswith(("http:", "https:")):
             return _download(path)
         absolute = os.path.normpath(os.path.join(self.root, path))
@@ -128,6 +140,7 @@ class FileLoader:
 
 def open_folder(path: str, *, restricted: bool = True) -> FileLoader:
     """Return the loader of the folder or repository where a build begins. Raises CliError."""
+    _require_inside(path)
     spec = parse_repository(path)
     if spec:
         return _at_clone(spec, None)
@@ -137,6 +150,17 @@ def open_folder(path: str, *, restricted: bool = True) -> FileLoader:
 def is_in(path: str, folder: str) -> bool:
     """Return whether a path is a folder or in it."""
     return os.path.commonpath([path, folder]) == folder
+
+
+def _require_inside(path: str) -> None:
+    """Raise CliError for a path that leaves the folder which this process is confined to, or names
+    something that is not there: a repository or an address, maybe."""
+    if not _boundary:
+        return
+    real = os.path.realpath(path)
+    if not is_in(real, _boundary) or not os.path.exists(real):
+        name = os.path.relpath(path, _boundary)
+        raise CliError(printable(f"'{name}': a kustomization can only use files that came with it"))
 
 
 def _confirmed(path: str) -> str:

@@ -1,0 +1,272 @@
+"""The process that runs command lines: ``kubepy __mcp FOLDER``.
+
+It opens a cluster, forks it in memory, goes into the sandbox, and then runs what it is sent, with
+FOLDER/files as its working directory. The fork lives as long as the process, so that several calls
+may work on it. The process ends when its standard input does, and removes FOLDER.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import resource
+import shutil
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from typing import IO
+
+from kubepy.api.clock import format_exact_time
+from kubepy.apiserver.cluster import LocalCluster
+from kubepy.cli.errors import CliError, FlagError, guarded, text_of
+from kubepy.cli.kustomization import files as kustomizations
+from kubepy.cli.mcp.messages import (
+    HEAD,
+    Call,
+    CommandOutput,
+    Message,
+    ServedCluster,
+    decode,
+    encode,
+    length_of,
+)
+from kubepy.cli.mcp.permitted import (
+    CHANGING,
+    READING,
+    GivenFiles,
+    PermittedCommand,
+    RefusedError,
+    permit,
+)
+from kubepy.cli.mcp.sandbox import NO_NETWORK, Sandbox
+from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.dispatch import line_of, root_command
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.kubeconfig import Target
+from kubepy.cli.runtime.options import GlobalOptions, Options
+from kubepy.controlplane import open as openings
+from kubepy.storage import StorageError, homes
+
+ALLOWED = {"read": READING, "plan": READING | CHANGING, "change": READING | CHANGING}
+PLAN = "plan"
+MAX_STDERR = 4000  # characters of one command
+# What is left of the environment once the cluster is open: a kustomization can read the rest of it.
+KEPT_VARIABLES = ("HOME", "LANG", "TMPDIR", "TZ", "KUBECTL_KUBERC", "KUBEPY_NOTES")
+
+
+# --- output ---------------------------------------------------------------------------------------
+
+
+class BoundedText(io.StringIO):
+    """A stream that keeps the first characters, and counts the others.
+
+    :ivar dropped: how many characters have not been kept.
+    :ivar dropped_lines: how many of them end a line.
+    """
+
+    def __init__(self, room: int) -> None:
+        super().__init__()
+        self._room = room
+        self.dropped = self.dropped_lines = 0
+
+    def write(self, text: str, /) -> int:
+        kept = text[: self._room]
+        self._room -= super().write(kept)
+        rest = text[len(kept) :]
+        self.dropped += len(rest)
+        self.dropped_lines += rest.count("\n")
+        return len(text)
+
+    def end(self) -> str:
+        """Return what was kept; where something is left out, up to the end of a line."""
+        text = self.getvalue()
+        if not self.dropped or "\n" not in text:
+            return text
+        end = text.rindex("\n") + 1
+        self.dropped += len(text) - end
+        return text[:end]
+
+
+# --- command lines --------------------------------------------------------------------------------
+
+
+class ToolFactory(Factory):
+    """The Factory of a command line that a caller has sent: cluster, namespace and user are those
+    that the server was started with."""
+
+    def __init__(
+        self, worker: Worker, stdin: IO[str], stdout: IO[str], stderr: IO[str], reconcile: str
+    ) -> None:
+        super().__init__(stdin, stdout, stderr, worker.cluster)
+        served = worker.served
+        self.program = served.program
+        self.root = worker.root
+        self.main = worker.main
+        self._reconcile = reconcile
+        # The place is the open cluster's: its contexts do not count.
+        self._target = Target(worker.cluster.folder, served.namespace, "", served.user)
+
+    def use(self, options: GlobalOptions, *, may_create: bool) -> None:
+        """Work with the global flags of a command line from now on; no cluster is ever made."""
+        options.reconcile = self._reconcile
+        super().use(options, may_create=False)
+
+
+class Worker:
+    """A cluster, and the command lines that run on it.
+
+    :param served: which cluster it is, and whose.
+    :param folder: that of this process: ``files`` and ``tmp`` are in it.
+    :param factory: of the command that this process is.
+    """
+
+    def __init__(self, served: ServedCluster, folder: str, factory: Factory) -> None:
+        self.served = served
+        self.root = root_command(factory)
+        self.main = factory.main
+        self._folder = folder
+        self.cluster = self._open()
+
+    def _open(self) -> LocalCluster:
+        """Open the cluster, or fork it, and go into the sandbox. Raises StorageError."""
+        served = self.served
+        if served.trusts and not openings.is_in_etcd(served.place):
+            homes.trust_in_this_process(served.place)
+        endpoints = openings.endpoints_of(served.place)
+        readable, writable = [], [self._folder]
+        if not endpoints:
+            readable.append(served.place)
+            writable.append(served.place if served.writes else homes.own_path(served.place, ""))
+        sandbox = Sandbox(readable, writable, endpoints)
+        cluster = openings.open_cluster(served.place)
+        cluster.refuse_network(NO_NETWORK)
+        kept = {name: value for name in KEPT_VARIABLES if (value := os.environ.get(name))}
+        os.environ.clear()
+        os.environ.update(kept)
+        if not served.writes:
+            now = format_exact_time(cluster.clock.now())
+            faults = cluster.settings.faults
+            cluster = cluster.fork({"clock": now}, is_prediction=True).with_faults(faults)
+        kustomizations.confine(os.path.join(self._folder, "files"))
+        sandbox.close()
+        return cluster
+
+    def answer(self, call: Call) -> Message:
+        """Run the command lines of a call. None runs unless all of them are permitted."""
+        files = GivenFiles(call.files)
+        try:
+            steps = [self._step(call, command, files) for command in call.commands]
+        except FlagError as error:
+            return {"results": [CommandOutput("", f"{text_of(error)}\n", 1)._asdict()]}
+        except RefusedError as error:
+            return {"refused": str(error)}
+        _limit_cpu(call.seconds)
+        results = []
+        room = call.room
+        for step in steps:
+            result = self._run(step, call, room)
+            room -= len(result.stdout) + len(result.stderr)
+            results.append(result._asdict())
+        return {"results": results}
+
+    def _step(self, call: Call, command: str | list[str], files: GivenFiles) -> PermittedCommand:
+        """Return a command line of a call that may run. Raises RefusedError, FlagError."""
+        if call.kind != PLAN:
+            return permit(self.root, command, ALLOWED[call.kind], files)
+        words: list[str] = []
+        if command:
+            permitted = permit(self.root, command, ALLOWED[PLAN], files)
+            if permitted.parsed is None:
+                return permitted
+            words = ["--", *permitted.words]
+        line = line_of(self.root, [PLAN, *call.flags, *words])
+        return PermittedCommand(line, line.command.parser().parse(line.rest), line.rest)
+
+    def _run(self, step: PermittedCommand, call: Call, room: int) -> CommandOutput:
+        """Run a command line; its output is kept as far as there is room."""
+        stdout, stderr = BoundedText(max(room, 0)), BoundedText(min(max(room, 0), MAX_STDERR))
+        reconcile = self.served.reconcile if call.kind == "read" or self.served.writes else "auto"
+        factory = ToolFactory(self, io.StringIO(call.stdin), stdout, stderr, reconcile)
+        status = guarded(partial(execute, factory, step), factory.say)
+        kept, said = stdout.end(), stderr.end()
+        dropped = stdout.dropped + stderr.dropped
+        return CommandOutput(
+            kept, said, status, (stdout.dropped_lines + stderr.dropped_lines, dropped)
+        )
+
+
+def execute(factory: ToolFactory, step: PermittedCommand) -> None:
+    """Run a command line with the words that were checked. Raises what the command raises, CliError
+    where it needs more memory than there is."""
+    line, parsed = step.line, step.parsed
+    path = " ".join((factory.program, *line.path))
+    try:
+        if parsed is None:
+            factory.print(line.command.help_text(path))
+        else:
+            line.command.execute(factory, path, parsed, line.path)
+    except MemoryError:
+        raise CliError("the command needs more memory than this server gives it") from None
+    finally:
+        factory.close()
+
+
+def _limit_cpu(seconds: float) -> None:
+    """End this process when it has used so many more seconds of CPU."""
+    used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    soft = int(used + seconds) + 1
+    if hard == resource.RLIM_INFINITY or soft < hard:
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+
+
+# --- the process ----------------------------------------------------------------------------------
+
+
+def serve(read: IO[bytes], send: Callable[[Message], None], folder: str, factory: Factory) -> None:
+    """Answer messages until there are no more."""
+    first = receive(read)
+    if first is None:
+        return
+    try:
+        worker = Worker(ServedCluster(**first), folder, factory)
+    except (CliError, StorageError, OSError) as error:
+        send({"error": text_of(error).strip()})
+        return
+    send({})
+    while (message := receive(read)) is not None:
+        send(worker.answer(Call(**message)))
+    if worker.served.writes:
+        worker.cluster.close()
+
+
+def receive(read: IO[bytes]) -> Message | None:
+    """Return the next message, None at the end of the input."""
+    head = read.read(HEAD)
+    if len(head) < HEAD:
+        return None
+    length = length_of(head)
+    body = read.read(length)
+    return decode(body) if len(body) == length else None
+
+
+@command("__mcp FOLDER", Options)
+def mcp_worker(factory: Factory, options: Options) -> None:
+    """Run what ``kubepy mcp`` sends."""
+    [folder] = options.args
+    # What anything prints by itself must not get between the messages.
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    read = os.fdopen(os.dup(0), "rb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.chdir(os.path.join(folder, "files"))
+    tempfile.tempdir = os.path.join(folder, "tmp")
+
+    def send(message: Message) -> None:
+        out.write(encode(message))
+        out.flush()
+
+    try:
+        serve(read, send, folder, factory)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -478,14 +478,23 @@ def _digest(obj: Object) -> str:
 
 
 def _changed_fields(old: Object, new: Object) -> Iterator[str]:
-    """Yield the fields of a spec that have changed; of a template its images, if they have."""
+    """Yield the fields of a spec that have changed; of a template its images, if they have. A
+    CronJob has its template in that of its Jobs."""
     for field in sorted({*old, *new} - IN_VIEW):
         before = old.get(field)
         after = new.get(field)
         if before == after:
             continue
-        images = list(_changed_images(before, after)) if field == "template" else []
+        images: list[str] = []
+        if field == "template":
+            images = list(_changed_images(before, after))
+        elif field == "jobTemplate":
+            images = list(_changed_images(*map(_template_of_jobs, (before, after))))
         yield from images or [field]
+
+
+def _template_of_jobs(job_template: Object | None) -> Object:
+    return ((job_template or NO_STATUS).get("spec") or NO_STATUS).get("template") or NO_STATUS
 
 
 def _changed_images(old: Object | None, new: Object | None) -> Iterator[str]:

@@ -113,11 +113,28 @@ class Course(NamedTuple):
     reached: int | None = ENOUGH
 
 
+class Rollout(NamedTuple):
+    """What a revision of a workload brought.
+
+    :ivar workload: the key of the Deployment, DaemonSet or StatefulSet.
+    :ivar revision: the hash of the pod template, as pods and steps have it.
+    :ivar images: the images of its containers, without their registries: ``web:1.5.0``.
+    :ivar change: what else differs from the revision before it, or from the last one with the same
+        images: ``env``.
+    """
+
+    workload: Key
+    revision: str
+    images: str
+    change: str = ""
+
+
 class Timeline(NamedTuple):
     """What happened between two moments, both included. Steps stand in the order of their writes.
 
     :ivar present: the pods at the beginning, each as a step of that moment, with the action that
         led to its state.
+    :ivar rollouts: what the revisions are that the workloads have at the end.
     """
 
     since: datetime
@@ -125,6 +142,7 @@ class Timeline(NamedTuple):
     steps: tuple[Step, ...]
     courses: tuple[Course, ...]
     present: tuple[Step, ...] = ()
+    rollouts: tuple[Rollout, ...] = ()
 
 
 class Link(NamedTuple):

@@ -42,6 +42,7 @@ from kubepy.insight.availability import (
     reached_at_end,
 )
 from kubepy.insight.bounds import Budgets, bounds_of, desired_of
+from kubepy.insight.revisions import rollouts_of
 from kubepy.insight.steps import (
     AVAILABLE,
     CREATED,
@@ -111,7 +112,12 @@ def read_timeline(
     if since is not None and any(map(lacks_at_first, courses)):
         courses = list(with_what_was_before(fork, courses, entries, start))
     return Timeline(
-        start, max(until, start), tuple(replay.steps), tuple(courses), tuple(replay.present)
+        start,
+        max(until, start),
+        tuple(replay.steps),
+        tuple(courses),
+        tuple(replay.present),
+        tuple(rollouts_of(fork, [course.key for course in courses])),
     )
 
 

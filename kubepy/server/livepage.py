@@ -308,4 +308,9 @@ def visible(whole: Timeline, may_list: MayList) -> Timeline:
         steps=tuple(whole.steps[number] for number in kept),
         courses=tuple(courses),
         present=tuple(pod for pod in whole.present if may_list("pods", pod.key.namespace)),
+        rollouts=tuple(
+            rollout
+            for rollout in whole.rollouts
+            if may_list(rollout.workload.resource, rollout.workload.namespace)
+        ),
     )

@@ -370,6 +370,44 @@ def test_jobs_and_cron_jobs_have_steps(cluster: Cluster) -> None:
     ]
 
 
+def test_change_of_cron_job_names_its_images(cluster: Cluster) -> None:
+    moment = cluster.now
+    play(
+        cluster,
+        "create cronjob often --image=a:1 --schedule='0 2 * * *'",
+        "set image cronjob/often often=a:2",
+        "set env cronjob/often LEVEL=debug",
+    )
+    timeline = read_timeline(local(cluster), moment)
+    assert told(timeline, "cronjobs.batch") == [
+        "+0s created",
+        "+0s changed a:1 to a:2",
+        "+0s changed jobTemplate",
+    ]
+
+
+def test_rollouts_say_what_each_revision_brought(cluster: Cluster) -> None:
+    play(
+        cluster,
+        "create deployment web --image=reg.example/shop/web:1",
+        "set image deploy/web web=reg.example/shop/web:2",
+        "set env deploy/web LEVEL=debug",
+        "set resources deploy/web --limits=cpu=1",
+        "create deployment other --image=other:1",
+    )
+    rollouts = read_timeline(local(cluster)).rollouts
+    assert [rollout[2:] for rollout in rollouts if rollout.workload == WEB] == [
+        ("web:1", ""),
+        ("web:2", ""),
+        ("web:2", "env"),
+        ("web:2", "resources"),
+    ]
+    timeline = read_timeline(local(cluster), subject=Key("deployments.apps", "default", "other"))
+    assert [rollout.images for rollout in timeline.rollouts] == ["other:1"]
+    pods = {step.revision for step in timeline.steps if step.key.resource == "pods"}
+    assert {rollout.revision for rollout in timeline.rollouts} == pods
+
+
 def test_claims_and_namespaces_have_steps(cluster: Cluster) -> None:
     moment = cluster.now
     manifest = """

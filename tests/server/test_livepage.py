@@ -7,13 +7,17 @@ import re
 import signal
 import zlib
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from itertools import accumulate
 from typing import Any
 
 import pytest
 
+from kubepy.insight import Rollout, Timeline
 from kubepy.insight.picture import html
 from kubepy.server import chain
+from kubepy.server.livepage import visible
+from kubepy.storage import Key
 from tests.insight.browser import ARTEFACTS, CHROMIUM, Browser
 from tests.server.conftest import Api, ServerProcess
 from tests.server.test_authentication import as_user, grant
@@ -154,6 +158,14 @@ def test_timeline_of_user_with_one_namespace_has_only_what_is_listed_there(
     assert "namespaces" not in document["data"]["words"]
     assert "unseen" not in str(document)
     assert "unseen" not in str(api.get("/timeline?since=0s", as_user("ann")).json())
+
+
+def test_images_of_workloads_are_for_those_who_may_list_them() -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    rollout = Rollout(Key("deployments.apps", "default", "web"), "5d4c4ff75b", "web:1")
+    whole = Timeline(at, at, (), (), (), (rollout,))
+    assert visible(whole, lambda resource, _: resource == "pods").rollouts == ()
+    assert visible(whole, lambda resource, _: resource == "deployments.apps").rollouts == (rollout,)
 
 
 def test_timeline_ends_when_the_right_is_taken_away(new_api: Callable[..., Api]) -> None:

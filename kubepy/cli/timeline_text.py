@@ -16,7 +16,6 @@ from itertools import groupby, pairwise
 from typing import IO, NamedTuple
 
 from kubepy.api.clock import format_exact_time
-from kubepy.api.values.goformat import format_duration
 from kubepy.insight import Course, Step, Timeline
 from kubepy.insight.availability import JOBS, Availability, Extremes, badness, extremes, judge
 from kubepy.insight.picture import (
@@ -31,7 +30,7 @@ from kubepy.insight.picture import (
     Bar,
     bars_of,
 )
-from kubepy.insight.picture.scale import gap_shares
+from kubepy.insight.picture.scale import gap_shares, short_duration
 from kubepy.quoting import printable
 from kubepy.storage import Key
 from kubepy.terminal import Colour, Painter, can_print, shortened, width_of
@@ -80,22 +79,6 @@ UNTOLD = (
     "succeeded",
 )  # of pods
 PARTS = ("replicasets.apps", "controllerrevisions.apps")  # their steps show in those of the pods
-
-
-def short_duration(seconds: float) -> str:
-    """Return a duration, rounded, without units that are 0 behind others: ``6h``, ``1m30s``,
-    ``1.55s``, ``4ms``."""
-    digits = 0
-    if seconds < 1:
-        digits = 3
-    elif seconds < 60:
-        digits = 2
-    text = format_duration(round(seconds, digits))
-    if text.endswith("h0m0s"):
-        return text.removesuffix("0m0s")
-    if text.endswith("m0s"):
-        return text.removesuffix("0s")
-    return text
 
 
 class Cell(NamedTuple):

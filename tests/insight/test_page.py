@@ -10,7 +10,9 @@ import pytest
 from kubepy.api.clock import format_exact_time
 from kubepy.api.values.goformat import format_duration
 from kubepy.insight import Step, Timeline
+from kubepy.insight.picture.drawing import LEFT, Drawing
 from kubepy.insight.picture.html import render_html
+from kubepy.insight.picture.svg import draw
 from kubepy.storage import Key
 from tests.insight import timelines
 from tests.insight.browser import ARTEFACTS, CHROMIUM, Browser
@@ -66,8 +68,10 @@ def test_page_shows_the_numbers_and_steps_of_the_timeline(
         ]
         for step in timeline.steps
     ]
+    order = Drawing(timeline).workloads
     numbers = [
-        (course, [entry for _, entry in course.numbers]) for course in sorted(timeline.courses)
+        (course, [entry for _, entry in course.numbers])
+        for course in sorted(timeline.courses, key=lambda course: order.index(course.key))
     ]
     assert [
         [row[place] for place in (0, 2, 3, 5, 6, 7)] for row in browser.run(ROWS % "#workloads")
@@ -152,6 +156,53 @@ def test_page_tells_what_is_under_the_pointer(browser: Browser, tmp_path: Path) 
     )
     assert tip.startswith("agent-a1\n")
     assert "replaced by agent-b1" in tip
+
+
+TIP = "!document.getElementById('tip').hidden && document.getElementById('tip').innerText"
+TEXTS = "[...document.querySelectorAll('#drawing .%s text')].map(text => text.firstChild.data)"
+
+
+def test_page_of_many_pods_counts_them_by_what_they_did(browser: Browser, tmp_path: Path) -> None:
+    timeline = timelines.large(90)
+    show(browser, tmp_path, timeline, 1600)
+    drawing = draw(timeline, 0)
+    fold = drawing.folds[0]
+    pods = [row.bar for row in drawing.rows if row.top == fold.top]
+    before = sum(bar.start < 0 for bar in pods)
+    assert str(before) in browser.run(TEXTS % "names")
+    x, y = browser.run(
+        "(({x, y}) => [x, y])(document.querySelector('#drawing').getBoundingClientRect())"
+    )
+    browser.point(x + LEFT + 5, y + (fold.top + fold.bottom) / 2)
+    tip = browser.wait(TIP)
+    assert tip.splitlines() == [
+        fold.text,
+        "at the beginning",
+        f"{before} pods",
+        f"{before} stayed as they were",
+    ]
+    browser.point(x + 1500, y + (fold.top + fold.bottom) / 2)
+    after = sum(bar.end == len(timeline.steps) for bar in pods)
+    browser.wait(f"({TIP}).includes('\\n{after} pods')")
+    assert browser.problems == []
+
+
+def test_page_says_beside_diamonds_what_changed(browser: Browser, tmp_path: Path) -> None:
+    show(browser, tmp_path, timelines.rolling_daemonset(2), 1600)
+    [note] = browser.run(TEXTS % "notes")
+    assert note.endswith("agent:1 to agent:2")
+    browser.resize(400, 800)
+    browser.wait(f"({TEXTS % 'notes'})[0].endsWith('…')")
+
+
+def test_page_of_a_week_shows_dates_at_each_zoom(browser: Browser, tmp_path: Path) -> None:
+    show(browser, tmp_path, timelines.week(), 1600)
+    browser.screenshot(ARTEFACTS / "week-1600-light.png")
+    assert {"Jan 1", "Jan 4", "⋯3d12h⋯"} <= set(browser.run(TEXTS % "ticks"))
+    browser.run("document.getElementById('picture').focus()")
+    browser.press("Home", "+", "+", "+", "+")
+    browser.wait(f"({TEXTS % 'ticks'}).includes('Jan 2')")
+    assert browser.problems == []
 
 
 def test_page_without_steps_and_with_hostile_names_works(browser: Browser, tmp_path: Path) -> None:

@@ -256,6 +256,46 @@ def jobs() -> Timeline:
     return script.timeline()
 
 
+def week() -> Timeline:
+    """Twenty CronJobs that run every six hours for a week, and a rollout of 500 pods within."""
+    script = Script()
+    jobs = [Workload(script, "cronjobs.batch", f"job-{n:02}", 0, revision="") for n in range(20)]
+    web = Workload(
+        script,
+        "deployments.apps",
+        "web",
+        500,
+        Bounds(450, 50, 50),
+        [(f"web-a{n}", f"node-{n % 20 + 1}") for n in range(500)],
+    )
+    for run in range(28):
+        if run == 14:
+            roll_out(web, "7f66b9d8c4")
+        for job in jobs:
+            pod = f"{job.key.name}-{run}-x"
+            job.pod(pod, "created")
+            job.pod(pod, "scheduled", node=f"node-{run % 20 + 1}")
+            script.wait(10)
+            job.pod(pod, "failed" if run == 3 and job is jobs[0] else "succeeded")
+            job.pod(pod, "deleted")
+        script.wait(6 * 3600 - 200)
+    return script.timeline()
+
+
+def roll_out(web: Workload, revision: str) -> None:
+    """Replace all pods of a workload, 50 at a time, on their nodes."""
+    old = dict(web.pods)
+    web.revision = revision
+    web.own("changed", "web:1 to web:2")
+    for number, (pod, (_, node, _)) in enumerate(old.items()):
+        web.pod(f"{pod}-new", "created")
+        web.pod(f"{pod}-new", "scheduled", node=node)
+        web.pod(f"{pod}-new", "ready", "available")
+        web.pod(pod, "terminating", "deleted")
+        if number % 50 == 49:
+            web.script.wait(5)
+
+
 def large(pods: int = 1000) -> Timeline:
     """A rolling update of many pods on 50 nodes, ten at once."""
     script = Script()

@@ -3,7 +3,10 @@
 ==========  ==========================================================================================
 this        the bars: each pod from its creation to its end, in states, and the pod that replaces it
 ``scale``   places on the time axis: room for moments without length, breaks for long gaps
-``svg``     ``render_svg``: lays the bars out in rows and draws them
+``words``   what revisions brought, and what changes were
+``drawing`` the drawing under way: its sizes, colours, paths and texts
+``charts``  its part about workloads; ``rows``: that about pods on their nodes
+``svg``     ``render_svg``: puts the parts together
 ``html``    ``render_html``: the same drawing with its steps, a style and a script, in one file
 ``trace``   ``render_trace``: for chrome://tracing and Perfetto
 ==========  ==========================================================================================
@@ -73,7 +76,8 @@ class Bar:
     :ivar last: the number of its last step, -1 for a pod without one.
     :ivar owner: its controller, as steps name it.
     :ivar states: (number of the step, state), the first from ``start`` on.
-    :ivar successor: the pod that replaces it.
+    :ivar successor: the pod that stands in for it.
+    :ivar reason: why it failed, in the API's words.
     """
 
     key: Key
@@ -87,6 +91,7 @@ class Bar:
     owner: str = ""
     states: list[tuple[int, str]] = field(default_factory=list)
     successor: Bar | None = None
+    reason: str = ""
 
     def take(self, number: int, step: Step) -> None:
         """Let the pod make a step."""
@@ -99,12 +104,27 @@ class Bar:
             self.end = number
         elif state and state != self.states[-1][1] != TERMINATING and not self._fails_again(step):
             self.states.append((number, state))
+        if state == FAILED:
+            self.reason = step.reason or self.reason
         if step.action in ("failed", "succeeded", "terminating", "deleted"):
             self.removed = min(self.removed, number)
 
     def _fails_again(self, step: Step) -> bool:
         """Tell whether a step is only the next turn of a crash loop."""
         return step.action == "restarted" and self.states[-1][1] == FAILED
+
+    @property
+    def replacement(self) -> Bar | None:
+        """The pod that the same controller made in its place; None for a pod of an older
+        ReplicaSet, which no single pod replaces."""
+        if self.successor is not None and self.successor.owner == self.owner:
+            return self.successor
+        return None
+
+    @property
+    def has_failed(self) -> bool:
+        """Tell whether the pod failed at any time."""
+        return any(state == FAILED for _, state in self.states)
 
     @property
     def has_finished(self) -> bool:
@@ -143,6 +163,7 @@ def bars_of(timeline: Timeline) -> list[Bar]:
     owners = TopControllers(timeline)
     open_bars = dict[Key, Bar]()
     present = {step.key: state_after(step, "") for step in timeline.present}
+    reasons = {step.key: step.reason for step in timeline.present}
     bars: list[Bar] = []
     for number, step in enumerate(timeline.steps):
         if step.key.resource != PODS:
@@ -160,6 +181,8 @@ def bars_of(timeline: Timeline) -> list[Bar]:
             finished = step.action == "deleted" and bar.workload.resource in JOBS
             guess = SUCCEEDED if finished else STATE_BEFORE.get(step.action, AVAILABLE)
             bar.states.append((bar.start, PENDING if new else present.get(step.key) or guess))
+            if bar.states[0][1] == FAILED:
+                bar.reason = reasons.get(step.key, "")
             bars.append(bar)
         bar.take(number, step)
         if step.action == "deleted":
@@ -196,6 +219,7 @@ def idle_bars(timeline: Timeline, bars: Iterable[Bar]) -> list[Bar]:
                     pod.revision,
                     pod.owner,
                     [(-1, state_after(pod, "") or AVAILABLE)],
+                    reason=pod.reason,
                 )
             )
 
@@ -212,10 +236,17 @@ class TopControllers:
             if step.owner
         }
         self._workloads = {course.key for course in timeline.courses}
+        self._tops = dict[tuple[Key, str, str], Key]()
 
     def top(self, step: Step) -> Key:
         """Return the workload at the top of an object's owners, or one below that was asked for:
         the object itself if it has none."""
+        about = step.key, step.owner, step.revision
+        if about not in self._tops:
+            self._tops[about] = self._find_top(step)
+        return self._tops[about]
+
+    def _find_top(self, step: Step) -> Key:
         key = step.key
         seen = set[Key]()
         if step.owner and key not in self._workloads:
@@ -251,7 +282,8 @@ def link_successors(bars: Iterable[Bar], course: Course | None, steps: int) -> N
 
     A pod that goes while its workload has too few is replaced by the next that comes; one that goes
     while there are too many, as with a surge, by one that has come. A pod of a DaemonSet is
-    replaced on its node, one of a StatefulSet by that of its name.
+    replaced on its node, one of a StatefulSet by that of its name. Of several pods, one of the
+    same controller is taken: that of another ReplicaSet only where there is no such.
 
     :param steps: the number of the timeline's steps.
     """
@@ -277,9 +309,7 @@ def link_successors(bars: Iterable[Bar], course: Course | None, steps: int) -> N
         staying += 1 if new else -1
         waiting = gone if new else spare
         same = spare if new else gone
-        partner = next(
-            (other for other in waiting if other is not bar and _same_place(bar, other)), None
-        )
+        partner = _partner(bar, waiting)
         if partner is None:
             same.append(bar)
         else:
@@ -291,6 +321,18 @@ def link_successors(bars: Iterable[Bar], course: Course | None, steps: int) -> N
         else:
             for pods, wanted in ((gone, desired - staying), (spare, staying - desired)):
                 del pods[: max(len(pods) - max(wanted, 0), 0)]
+
+
+def _partner(bar: Bar, waiting: Iterable[Bar]) -> Bar | None:
+    """Return the first of some pods that may stand in for a pod, or for which it may."""
+    other_owner: Bar | None = None
+    for other in waiting:
+        if other is bar or not _same_place(bar, other):
+            continue
+        if other.owner == bar.owner:
+            return other
+        other_owner = other_owner or other
+    return other_owner
 
 
 def _same_place(bar: Bar, other: Bar) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from itertools import groupby, pairwise
 from typing import Any
@@ -17,21 +17,15 @@ from typing import Any
 from kubepy.api.meta import Object
 from kubepy.insight import Timeline
 from kubepy.insight.availability import Availability
-from kubepy.insight.picture import PODS
+from kubepy.insight.picture import PODS, Bar
+from kubepy.insight.picture.drawing import COLOURS, LEFT, PLOT, WIDTH, Drawing, Mark, clean, number
 from kubepy.insight.picture.svg import (
-    COLOURS,
-    LEFT,
-    PLOT,
-    WIDTH,
-    Drawing,
     body_of,
     caption_of,
-    clean,
     colour_rules,
     description_of,
     draw,
     legend_of,
-    number,
     resource_text,
 )
 from kubepy.insight.timeline import worst_document
@@ -53,13 +47,16 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inli
 ICON = '\n<link rel="icon" href="data:,">'  # or else a browser asks for /favicon.ico
 
 
-def render_html(timeline: Timeline) -> str:
-    """Draw a timeline as a page of its own."""
-    drawing = draw(timeline, 0)
+def render_html(timeline: Timeline, marks: Sequence[Mark] = (), title: str = "Timeline") -> str:
+    """Draw a timeline as a page of its own.
+
+    :param marks: what to point out: the harms of a plan.
+    """
+    drawing = draw(timeline, 0, marks)
     data = json.dumps(page_data(drawing), ensure_ascii=False, separators=(",", ":")).replace(
         "<", "\\u003c"
     )
-    return page(f"Timeline: {caption_of(timeline)}", content(drawing), data, drawing.thickness)
+    return page(title, caption_of(timeline), content(drawing), data, drawing.thickness)
 
 
 def live_document(timeline: Timeline) -> Object:
@@ -70,7 +67,7 @@ def live_document(timeline: Timeline) -> Object:
 
 def live_page() -> str:
     """Return the page without data, which fetches them."""
-    return page("Timeline", "", "")
+    return page("Timeline")
 
 
 def live_script() -> str:
@@ -78,11 +75,14 @@ def live_script() -> str:
     return f"\n{resource_text('page.js')}{resource_text('live.js')}"
 
 
-def page(title: str, main: str, data: str, thickness: float = 0) -> str:
+def page(
+    heading: str, caption: str = "", main: str = "", data: str = "", thickness: float = 0
+) -> str:
     """Return a page; without data it is the live one."""
     head = f'\n<meta http-equiv="Content-Security-Policy" content="{POLICY}">' if data else ICON
     values = {
-        "title": clean(title),
+        "title": clean(f"{heading}: {caption}" if caption else heading),
+        "heading": clean(heading),
         "style": page_style(thickness),
         "main": main,
         "data": data,
@@ -114,7 +114,7 @@ def content(drawing: Drawing) -> str:
     """Return the content of a page: caption, drawing, legend, and the numbers of the workloads."""
     height = number(drawing.height)
     return (
-        f'<p id="caption">{caption_of(drawing.timeline, drawing.left_out)}, '
+        f'<p id="caption">{caption_of(drawing.timeline)}, '
         f"{len(drawing.timeline.steps)} steps</p>\n"
         f'<div id="picture">\n'
         f'<svg id="drawing" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
@@ -138,7 +138,7 @@ def legend(drawing: Drawing) -> str:
 def workloads_table(drawing: Drawing) -> str:
     """Return the table of the workloads' numbers."""
     rows = list[str]()
-    for key in sorted(drawing.judged):
+    for key in judged_workloads(drawing):
         name, *cells = workload_cells(key, drawing.judged[key])
         others = "".join(f"<td>{clean(cell)}</td>" for cell in cells)
         rows.append(f'<tr><th scope="row">{clean(name)}</th>{others}</tr>\n')
@@ -150,6 +150,11 @@ def workloads_table(drawing: Drawing) -> str:
             f"\n<tbody>\n{''.join(rows)}</tbody></table></div>\n"
         )
     return ""
+
+
+def judged_workloads(drawing: Drawing) -> list[Key]:
+    """Return the workloads that have numbers, in the order of the picture."""
+    return [key for key in drawing.workloads if key in drawing.judged]
 
 
 def workload_cells(key: Key, judged: Sequence[Availability]) -> list[str]:
@@ -187,8 +192,8 @@ def page_data(drawing: Drawing) -> Object:
     ``words`` are texts. A kind is [resource, namespace, owner, revision], an action [name, reason].
     ``objects`` has three numbers for each: name, kind, node; ``steps`` two: action, object. Names
     and the objects of steps are differences to those before. Steps belong to the moments of the
-    axis in their order: [place, width, steps]. A bar is [object, y, first step, last step,
-    successor's bar or -1]. The numbers of a workload are differences to those before.
+    axis in their order: [place, width, steps, 1 for one of note]. A bar is [object, y, first step,
+    last step, replacement's bar or -1]. The numbers of a workload are differences to those before.
     """
     words = Distinct()
     kinds = Distinct()
@@ -210,26 +215,20 @@ def page_data(drawing: Drawing) -> Object:
         action = actions.place((words.place(step.action), words.place(step.reason)))
         steps += [action, things[-1] - things[-2]]
 
-    own = {
-        bar: things[bar.last + 1]
-        if bar.last >= 0
-        else objects.place(
-            (
-                words.place(bar.key.name),
-                kinds.place(
-                    (
-                        words.place(PODS),
-                        words.place(bar.key.namespace),
-                        words.place(bar.owner),
-                        words.place(bar.revision),
-                    )
-                ),
-                words.place(bar.node),
-            )
+    def place_of(bar: Bar) -> int:
+        """Return the place of a pod among the objects."""
+        if bar.last >= 0:
+            return things[bar.last + 1]
+        kind = (
+            words.place(PODS),
+            words.place(bar.key.namespace),
+            words.place(bar.owner),
+            words.place(bar.revision),
         )
-        for bar in drawing.bars
-    }
-    places = {bar: place for place, (*_, bar) in enumerate(drawing.rows)}
+        return objects.place((words.place(bar.key.name), kinds.place(kind), words.place(bar.node)))
+
+    scale = drawing.scale
+    charts = [key for key in drawing.workloads if key in drawing.judged and key in drawing.charts]
     return {
         "since": round(timeline.since.timestamp() * 1_000_000),
         "left": LEFT,
@@ -237,29 +236,23 @@ def page_data(drawing: Drawing) -> Object:
         "thickness": drawing.thickness,
         "height": drawing.height,
         "moments": [
-            [round(moment.x, 2), round(moment.width, 2), moment.steps]
-            for moment in drawing.scale.moments
+            [round(moment.x, 2), round(moment.width, 2), moment.steps, int(moment.is_major)]
+            for moment in scale.moments
         ],
-        "resolution": round(drawing.scale.resolution * 1_000_000) or 1,
+        "resolution": round(scale.resolution * 1_000_000) or 1,
         "times": times_of(timeline),
-        "gaps": [[round(gap.x + gap.width / 2, 2), gap.text] for gap in drawing.scale.gaps],
+        "gaps": [[round(gap.x + gap.width / 2, 2), gap.text] for gap in scale.gaps],
+        "days": [[round(x, 2), text] for x, text in scale.days()],
         "steps": steps,
-        "bars": [
-            [
-                own[bar],
-                (top + bottom) / 2,
-                bar.start,
-                bar.end,
-                places[bar.successor] if bar.successor else -1,
-            ]
-            for top, bottom, bar in drawing.rows
-        ],
+        "bars": list(bars_data(drawing, place_of)),
+        "folds": [list(fold) for fold in drawing.folds],
         "names": [
-            [round(x, 2), round(width, 2), y, bar.key.name] for x, width, y, bar in drawing.names
+            [round(name.x, 2), round(name.width, 2), name.y, name.text, name.classes]
+            for name in drawing.names
         ],
+        "notes": [[round(note.x, 2), note.y, note.text, note.classes] for note in drawing.notes],
         "courses": [
-            course_data(key, drawing.judged[key], *drawing.charts[key][::2])
-            for key in sorted(drawing.judged)
+            course_data(key, drawing.judged[key], *drawing.charts[key][::2]) for key in charts
         ],
         "words": words.values(),
         "kinds": kinds.values(),
@@ -270,6 +263,15 @@ def page_data(drawing: Drawing) -> Object:
             for part in (name - before, *rest)
         ],
     }
+
+
+def bars_data(drawing: Drawing, place_of: Callable[[Bar], int]) -> Iterator[list[Any]]:
+    """Yield the data of each bar; ``place_of`` returns the place of its pod among the objects."""
+    places = {row.bar: place for place, row in enumerate(drawing.rows)}
+    for top, bottom, bar in drawing.rows:
+        replacement = bar.replacement
+        successor = -1 if replacement is None else places.get(replacement, -1)
+        yield [place_of(bar), (top + bottom) / 2, bar.start, bar.end, successor]
 
 
 def times_of(timeline: Timeline) -> list[int]:

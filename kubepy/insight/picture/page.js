@@ -28,7 +28,7 @@ const timelinePage = (() => {
       for (let more = data.times[run + 1]; more; more--) {
         const number = steps.length, [action, reason] = data.actions[data.steps[2 * number]];
         object += data.steps[2 * number + 1];
-        const step = {...thing(object), at, after, action: data.words[action], reason: data.words[reason], number};
+        const step = {...thing(object), at, after, when: shortDuration(micros), action: data.words[action], reason: data.words[reason], number};
         steps.push(step);
         starts.push(micros);
         if (!byObject.has(step.id)) byObject.set(step.id, []);
@@ -37,7 +37,8 @@ const timelinePage = (() => {
     }
     let first = 0;
     for (const moment of data.moments) {
-      moment.after = duration(Math.round(starts[first] / data.resolution) * data.resolution);
+      moment.after = data.days.length ? steps[first].at.slice(11, 16)
+        : shortDuration(Math.round(starts[first] / data.resolution) * data.resolution);
       first += moment[2];
     }
     let nearest = data.plot;
@@ -55,6 +56,11 @@ const timelinePage = (() => {
     const [size, unit] = micros % 6e7 && micros < 1e6 ? (micros < 1e3 ? [1, "µs"] : [1e3, "ms"]) : [1e6, "s"];
     const hours = Math.floor(micros / 36e8), minutes = Math.floor(micros / 6e7) % 60;
     return (hours ? hours + "h" : "") + (hours || minutes ? minutes + "m" : "") + micros % 6e7 / size + unit;
+  }
+
+  function shortDuration(micros) {  // rounded, without units that are 0 behind others: 1m30s, 6h
+    const digits = micros < 1e6 ? 1e3 : micros < 6e7 ? 1e4 : 1e6;
+    return duration(Math.round(micros / digits) * digits).replace(/(h)0m0s$|(m)0s$/, "$1$2");
   }
 
   function thing(object) {
@@ -141,24 +147,29 @@ const timelinePage = (() => {
     drawTexts(narrow, plot);
     drawTicks(plot);
     drawNames(plot);
+    drawNotes(plot);
     drawCursor();
   }
 
   function drawTexts(narrow, plot) {
     for (const text of $("drawing").querySelectorAll(".texts text")) {
       const label = text.label ??= {x: +text.getAttribute("x"), text: (text.querySelector("title") || text).textContent};
-      if (text.classList.contains("inbar")) text.remove();
-      else if (text.classList.contains("end")) text.setAttribute("x", left - 6);
+      if (text.classList.contains("end")) text.setAttribute("x", left - 6);
       else if (label.x >= data.left) write(text, left, label.text, plot);
-      else write(text, label.x, label.text, left - label.x - (narrow ? 4 : text.classList.contains("node") ? 8 : 26));
+      else write(text, label.x, label.text, left - label.x - (narrow ? 4 : roomBehind(text)));
     }
   }
 
+  function roomBehind(text) {  // what stands to the right of a text beside the plot takes so much
+    const has = name => text.classList.contains(name);
+    return has("row") ? 84 : has("node") && data.folds.length ? 98 : has("node") ? 8 : has("cut") ? 36 : 26;
+  }
+
   function write(text, x, whole, room) {
-    const small = text.classList.contains("small"), most = Math.max(Math.floor(room / (small ? 5.5 : 6.2)), 2), tail = Math.floor((most - 1) / 2);
+    const small = text.classList.contains("small"), bold = text.classList.contains("name"), most = Math.max(Math.floor(room / (small ? 5.5 : bold ? 6.9 : 6.2)), 2), tail = Math.floor((most - 1) / 2);
     text.setAttribute("x", x);
     text.textContent = whole.length <= most ? whole
-      : text.classList.contains("summary") ? whole.slice(0, most - 1) + "…"
+      : text.classList.contains("cut") ? whole.slice(0, most - 1) + "…"
       : whole.slice(0, most - 1 - tail) + "…" + (tail ? whole.slice(-tail) : "");
     if (whole.length > most) element("title", {}, text).textContent = whole;
   }
@@ -180,24 +191,46 @@ const timelinePage = (() => {
     const group = layer("ticks"), taken = [], offset = Math.max(0, -$("picture").getBoundingClientRect().top);
     group.setAttribute("transform", `translate(0 ${Math.min(offset, data.height - 20)})`);
     element("rect", {class: "ground", width: left + plot + 20, height: 19}, group);
+    let before = "";
     const labels = [...data.gaps.map(([x, text]) => [x, x, `⋯${text}⋯`, "tick middle"]),
-                    ...data.moments.map(moment => [moment[0], moment[0] + moment[1], moment.after, "tick"])];
+                    ...data.days.map(([x, text]) => [x, x, text, "tick date"]),
+                    ...data.moments.filter(moment => moment[3]).map(moment => [moment[0], moment[0] + moment[1], moment.after, "tick"])];
     for (const [begin, end, text, classes] of labels) {
       if (end < view[0] || begin > view[1]) continue;
       const x = Math.max((begin - view[0]) * scale, 0), width = 6.5 * text.length + 14;
-      const start = classes === "tick" ? x : x - width / 2;
-      if (start < -4 || start + width > plot + 10 || taken.some(([a, b]) => start < b && a < start + width)) continue;
+      const start = classes === "tick middle" ? x - width / 2 : x;
+      if ((classes === "tick" && text === before) || start < -4 || start + width > plot + 10 || taken.some(([a, b]) => start < b && a < start + width)) continue;
       taken.push([start, start + width]);
+      before = text;
       element("text", {class: classes, x: left + x, y: 14}, group).textContent = text;
     }
   }
 
   function drawNames(plot) {
     const group = layer("names");
-    for (const [x, width, y, name] of data.names) {
-      const begin = Math.max((x - view[0]) * scale, 0), end = Math.min((x + width - view[0]) * scale, plot);
-      if (end - begin > 5.4 * name.length + 8)
-        element("text", {class: "inbar", x: left + begin + 5, y}, group).textContent = name;
+    for (const [x, width, y, name, classes] of data.names) {
+      const failed = classes.endsWith("failed"), width_ = text => 5.4 * text.length * (failed ? 1.15 : 1) + 8;
+      const text = failed && width_(name) > plot / 2 ? name.split(" ")[0] : name, room = width_(text);
+      let begin = Math.max((x - view[0]) * scale, 0), end = Math.min((x + width - view[0]) * scale, plot);
+      if (failed) {
+        if (end < 0 || begin > plot) continue;
+        begin = Math.max(Math.min(begin, plot - room), 0);
+      } else if (end - begin <= room) continue;
+      element("text", {class: classes, x: left + begin + 5, y}, group).textContent = text;
+    }
+  }
+
+  function drawNotes(plot) {  // each has the room up to the next one of its line
+    const group = layer("notes"), lines = new Map();
+    for (const note of data.notes) lines.set(note[1], [...(lines.get(note[1]) || []), note]);
+    for (const notes of lines.values()) {
+      notes.sort((a, b) => a[0] - b[0]);
+      notes.forEach(([x, y, text, classes], place) => {
+        const begin = (x - view[0]) * scale + 7 - 7 * scale, next = notes[place + 1];
+        const end = next ? Math.min((next[0] - view[0]) * scale - 7 * scale - 3, plot) : plot;
+        if (begin < 0 || end - begin < 24) return;
+        write(element("text", {class: classes + " small cut", y}, group), left + begin, text, end - begin);
+      });
     }
   }
 
@@ -237,7 +270,7 @@ const timelinePage = (() => {
     selected = Math.min(Math.max(number, 0), steps.length - 1);
     const place = places[selected], step = steps[selected], size = view[1] - view[0];
     if (place < view[0] || place > view[1]) setView(place - size / 2, place + size / 2);
-    $("announcement").textContent = `${step.after}: ${title(step)}` + (step.node ? ` on ${step.node}` : "") +
+    $("announcement").textContent = `${step.when}: ${title(step)}` + (step.node ? ` on ${step.node}` : "") +
       `, step ${selected + 1} of ${steps.length}`;
     for (const row of $("steps").tBodies[0].rows) row.classList.toggle("selected", +row.dataset.step === selected);
     const bar = barOf(selected), box = $("picture").getBoundingClientRect();
@@ -271,17 +304,30 @@ const timelinePage = (() => {
       [[pod.namespace, pod.node, pod.revision && "revision " + pod.revision].filter(Boolean).join(", ")],
       ...(pod.owner ? [["of " + pod.owner]] : []),
       ...own.slice(first, first + 9).map((step, place) => [
-        `${step.after} ${step.action}` + (step.reason ? ` (${step.reason})` : ""), place + first === current]),
+        `${step.when} ${step.action}` + (step.reason ? ` (${step.reason})` : ""), place + first === current]),
       ...(own.length ? [] : [["stayed as it was"]]),
       ...(successor ? [["replaced by " + thing(successor[0]).name]] : [])]);
   }
 
-  const stepTip = near => lines(near[0].after, near.slice(0, 8).map(step => [title(step)]));
+  function foldTip([top, bottom, text, idle], number) {  // the pods of a row, by what they did last
+    const counts = new Map(idle ? [["stayed as they were", idle]] : []);
+    for (const [object, level, start, end] of data.bars) {
+      if (level < top || level > bottom || start > number || end <= number) continue;
+      const own = byObject.get(thing(object).id).filter(step => start <= step.number && step.number <= number).pop();
+      const action = own ? own.action : "stayed as they were";
+      counts.set(action, (counts.get(action) || 0) + 1);
+    }
+    const pods = [...counts.values()].reduce((a, b) => a + b, 0);
+    return lines(text, [[number < 0 ? "at the beginning" : steps[number].when], [`${pods} pods`],
+                        ...[...counts].map(([action, count]) => [`${count} ${action}`])]);
+  }
+
+  const stepTip = near => lines(near[0].when, near.slice(0, 8).map(step => [title(step)]));
 
   function courseTip(course, number) {
     const row = course.numbers.filter(([after]) => after - 1 <= number).pop() || course.numbers[0];
     const [, desired, pods, ready, available, updated, terminating, required] = row;
-    return lines(course[0], [[number < 0 ? "at the beginning" : steps[number].after],
+    return lines(course[0], [[number < 0 ? "at the beginning" : steps[number].when],
                              [`${available} available of ${desired}` + (required < 0 ? "" : `, ${required} required`)],
                              [`${ready} ready, ${updated} updated, ${terminating} terminating, ${pods} pods`]]);
   }
@@ -290,6 +336,8 @@ const timelinePage = (() => {
     const box = $("drawing").getBoundingClientRect(), x = event.clientX - box.left - left, y = event.clientY - box.top;
     if (x < 0) return null;
     const place = view[0] + x / scale, number = stepAt(place), slack = 3 / scale;
+    const fold = data.folds.find(([top, bottom]) => top <= y && y < bottom);
+    if (fold) return foldTip(fold, number);
     const half = Math.max(data.thickness / 2 + 2, 4);
     const bar = data.bars.filter(([, level, start, end]) => Math.abs(level - y) <= half
       && placeOf(start) - slack <= place && place <= placeOf(end) + slack)

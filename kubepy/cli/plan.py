@@ -43,6 +43,7 @@ with lazy_imports():  # a completion needs none of these
     from kubepy.cli import plan_text, why
     from kubepy.controlplane import furnishing
     from kubepy.controlplane import open as openings
+    from kubepy.insight import harm as harming
     from kubepy.insight import plans as judgement
     from kubepy.insight import prediction as predictions
 
@@ -466,12 +467,19 @@ def plan_of(
             )
             planned.messages = planned.messages or distinct(said, MAX_MESSAGES)
 
-    prediction = predictions.predict(cluster, act, limit, settings)
+    writes = harming.Writes()
+    prediction = predictions.predict(cluster, act, limit, settings, observe=writes.observe)
     run = (
         why.runner(factory) if prediction.cluster.client.count_recorded("pods") < FEW_PODS else None
     )
     return judgement.make_plan(
-        planned.line, cluster, prediction, touched, has_ended=has_ended, run=run
+        planned.line,
+        cluster,
+        prediction,
+        touched,
+        writes=writes,
+        has_ended=has_ended,
+        run=run,
     )
 
 

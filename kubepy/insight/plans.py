@@ -18,7 +18,17 @@ from kubepy.api.values.goformat import format_duration
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.insight import Course, Finding, Numbers
 from kubepy.insight.availability import Availability, extremes, judge
-from kubepy.insight.prediction import Prediction
+from kubepy.insight.harm import (
+    KINDS,
+    NEVER_FINISHES,
+    STUCK,
+    Comparison,
+    Harm,
+    Writes,
+    harm_document,
+    numbers_of,
+)
+from kubepy.insight.prediction import Prediction, is_settled
 from kubepy.insight.timeline import timeline_document
 from kubepy.insight.why import Why, link_document, why_document
 from kubepy.insight.why.contention import may_be_contested
@@ -105,6 +115,7 @@ class Plan(NamedTuple):
     :ivar finishes: all workloads finish, and the command comes to an end.
     :ivar others: workloads that do not finish and did not before; the command does not touch them.
     :ivar tops: for each step the workload that its object belongs to.
+    :ivar harm: what it does to objects that were better before; those that do not finish first.
     """
 
     command: tuple[str, ...]
@@ -113,6 +124,7 @@ class Plan(NamedTuple):
     finishes: bool
     others: tuple[Key, ...]
     tops: tuple[Key, ...]
+    harm: tuple[Harm, ...] = ()
 
     @property
     def finished_after(self) -> float:
@@ -126,6 +138,7 @@ def make_plan(
     prediction: Prediction,
     touched: Touched,
     *,
+    writes: Writes,
     has_ended: bool = True,
     run: Run | None = None,
 ) -> Plan:
@@ -133,6 +146,7 @@ def make_plan(
 
     :param cluster: the cluster that it is about.
     :param touched: what the command itself has written, or drains.
+    :param writes: has observed the prediction.
     :param has_ended: the command has come to an end, and does not wait for something that never
         comes.
     :param run: runs command lines on forks, to try remedies of what blocks the first workload.
@@ -164,6 +178,7 @@ def make_plan(
         finishes,
         tuple(others),
         tuple(workloads.step_tops),
+        tuple(workloads.harm(planned, writes)),
     )
 
 
@@ -177,6 +192,7 @@ class Judge:
         self, cluster: LocalCluster, prediction: Prediction, touched: Touched, *, counts_all: bool
     ) -> None:
         self._before, self._after = Scene(cluster, DIAGNOSES), Scene(prediction.cluster, DIAGNOSES)
+        self._prediction = prediction
         self._timeline = prediction.timeline
         self._counts_all = counts_all
         self._tops: dict[tuple[Key, str], Key] = {}  # by key and UID
@@ -264,6 +280,60 @@ class Judge:
         """Return the numbers of a workload; those of an object without pods are all 0."""
         return self._courses.get(key) or Course(key, ((0, Numbers()),))
 
+    def harm(self, planned: Sequence[PlannedWorkload], writes: Writes) -> list[Harm]:
+        """Return the harm of the change: that of workloads that do not finish, then all other by
+        object."""
+        comparison = Comparison(
+            self._before, self._after, self._prediction, writes, self._written.keys()
+        )
+        never = [self._never_finishes(workload) for workload in planned if workload.why is not None]
+        places = {harm.key: place for place, harm in reversed(list(enumerate(never)))}
+        found = [
+            harm
+            for harm in self._without_usual(comparison.harms())
+            if harm.kind != STUCK or harm.key not in places
+        ]
+        found.sort(key=lambda harm: (harm.key, KINDS.index(harm.kind)))
+        return [*never, *found]
+
+    def _never_finishes(self, workload: PlannedWorkload) -> Harm:
+        """Return the harm to a workload that does not finish."""
+        judged = judge(workload.course)
+        if judged[-1].numbers.desired:
+            before, after = numbers_of(judged[0]), numbers_of(judged[-1])
+        else:
+            before, after = self._state_before(workload.key), {"state": "stuck"}
+        cause = workload.why.cause if workload.why is not None else ""
+        steps = [
+            step.at
+            for step, top in zip(self._timeline.steps, self.step_tops, strict=True)
+            if top == workload.key
+        ]
+        begin = steps[0] if steps else self._timeline.since
+        return Harm(NEVER_FINISHES, workload.key, before, {**after, "cause": cause}, begin)
+
+    def _state_before(self, key: Key) -> Object:
+        obj = self._before.get(*key)
+        if obj is None:
+            return {"state": "missing"}
+        return {"state": "done" if is_done(self._before, obj, obj) else "stuck"}
+
+    def _without_usual(self, harms: list[Harm]) -> list[Harm]:
+        """Return harm without that which would come without the command, too: of a container that
+        crashes again and again. A cluster at rest needs no second prediction for that."""
+        if not harms or self._counts_all or is_settled(self._before.cluster):
+            return harms
+        writes = Writes()
+        control = self._prediction.control(writes.observe)
+        try:
+            comparison = Comparison(
+                self._before, Scene(control.cluster, DIAGNOSES), control, writes, ()
+            )
+            usual = {(harm.kind, harm.key) for harm in comparison.harms()}
+        finally:
+            control.close()
+        return [harm for harm in harms if (harm.kind, harm.key) not in usual]
+
     def finished_after(self, key: Key) -> float:
         """Return after how many seconds a workload has finished for good."""
         own = [number for number, top in enumerate(self.step_tops, 1) if top == key]
@@ -328,6 +398,7 @@ def plan_document(plan: Plan, program: str = "kubepy") -> Object:
         "startedAt": format_exact_time(prediction.started),
         "settledAfter": format_duration(prediction.settled_after) if prediction.settled else None,
         "finishes": plan.finishes,
+        "harm": [harm_document(harm) for harm in plan.harm],
         "workloads": workloads,
         "steps": document["steps"],
         "notes": [

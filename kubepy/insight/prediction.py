@@ -36,6 +36,7 @@ DAY = 24 * 3600.0  # seconds
 FIRST_LOOK = 300.0
 MOST_REPETITIONS = 10
 Done = Callable[[LocalCluster], bool]
+Observe = Callable[[LocalCluster], OnWrite]
 NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -49,6 +50,8 @@ class Prediction:
         or the wish of ``done``.
     :ivar origin: the fork with which it began; ``cluster`` may be a fork of that.
     :ivar settled_after: seconds of the cluster's time from the beginning to the end.
+    :ivar control: makes the prediction of the same cluster without what was done, with the same
+        settings and as far ahead; it takes what observes each fork.
     :ivar is_cut: the end is the bound of the controllers' writes: they were not done with the work
         of a moment.
     """
@@ -69,6 +72,7 @@ class Prediction:
         self.settled_after = (cluster.clock.now() - started).total_seconds()
         self.origin = cluster
         self.is_cut = False
+        self.control: Callable[[Observe], Prediction]
         self._revision = revision
 
     def close(self) -> None:
@@ -100,6 +104,7 @@ def predict(
     *,
     done: Done | None = None,
     on_write: OnWrite | None = None,
+    observe: Observe | None = None,
 ) -> Prediction:
     """Predict what happens in a cluster after ``act`` has changed it; the cluster itself is not
     changed.
@@ -114,14 +119,19 @@ def predict(
     :param settings: replace those of the cluster's ``kubepy.yaml``.
     :param done: ends the prediction; it is asked about the fork when the work of a moment is done.
     :param on_write: is told of each request that has written, of ``act`` and of the controllers.
+    :param observe: makes such a function for each fork: the prediction may try a fork of the fork.
 
     Raises what ``act`` raises, FolderError.
     """
     started = cluster.clock.now()
     fork = cluster.fork({"clock": format_exact_time(started), **settings}, is_prediction=True)
     fork = fork.with_faults(cluster.settings.faults)
-    if on_write is not None:
-        fork = fork.observed(on_write)
+
+    def observers(cluster: LocalCluster) -> list[OnWrite]:
+        made = [] if on_write is None else [on_write]
+        return [*made, observe(cluster)] if observe is not None else made
+
+    fork = fork.observed(*observers(fork))
     revision = fork.client.revision()
     end = fork.clock.limit = later(started, limit)
     is_over_limit = False
@@ -139,12 +149,15 @@ def predict(
     is_cut = work(observed, end, done, repetition, most_writes=WAIT_WRITES)
     last = fork
     if not is_over_limit and is_settled(fork):
-        last = tried_again(observed, end, done) or fork
+        last = tried_again(fork, end, done, observers) or fork
     prediction = Prediction(
         last, started, revision, limit, settled=is_settled(last) and not is_over_limit
     )
     prediction.origin = fork
     prediction.is_cut = is_cut
+    prediction.control = lambda observe: predict(
+        cluster, lambda fork: None, limit, settings, observe=observe
+    )
     return prediction
 
 
@@ -281,17 +294,24 @@ def is_settled(fork: LocalCluster) -> bool:
     )
 
 
-def tried_again(fork: LocalCluster, end: datetime, done: Done | None) -> LocalCluster | None:
+def tried_again(
+    fork: LocalCluster,
+    end: datetime,
+    done: Done | None,
+    observers: Callable[[LocalCluster], Sequence[OnWrite]],
+) -> LocalCluster | None:
     """Return a settled fork after one more try of what has failed so often that its back-off does
-    not grow any more; None where nothing comes of it. Who observes the fork observes the try.
+    not grow any more; None where nothing comes of it.
 
     Such tries count as repeating for ever, but after a change they may succeed: a quota was raised.
+
+    :param observers: makes the functions that are told of the writes of the try.
     """
     tries = [entry.due for entry in pending(fork) if entry.failures and entry.due]
     if not tries or max(tries) > end or (done is not None and done(fork)):
         return None
     attempt = fork.fork(is_prediction=True).with_faults(fork.settings.faults)
-    attempt = attempt.observed(*fork.client.context.observers)
+    attempt = attempt.observed(*observers(attempt))
     work(attempt, max(tries), done, settled=False)
     work(attempt, end, done)
     if attempt.timeline(after=fork.client.revision()):

@@ -1,0 +1,754 @@
+"""Harm: what a change does to objects that were well, or less bad, before it.
+
+Three sources tell of it. The timeline of a prediction has the pods of each workload after each step
+(``of_course``). :class:`Writes` notes when the prediction has written objects, and keeps those that
+lead to endpoints, so that the ready endpoints of Services and Ingresses can be counted at each
+moment (:class:`Reachability`). All else is judged by the objects before and after.
+
+docs/plan.md defines the kinds. What a command deletes is not hurt by that; what it deletes with an
+object (what the object owns, or has in it) is deleted by the command, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from kubepy.api.clock import format_exact_time
+from kubepy.api.meta import (
+    Object,
+    is_being_deleted,
+    labels_of,
+    name_of,
+    namespace_of,
+    nested_list,
+    nested_map,
+    status_of,
+    uid_of,
+)
+from kubepy.api.objects.pods import phase_of
+from kubepy.api.values.goformat import format_duration
+from kubepy.apiserver.cluster import LocalCluster
+from kubepy.apiserver.request import OnWrite
+from kubepy.apiserver.views import BUDGETS
+from kubepy.insight import Course, Timeline
+from kubepy.insight.availability import JOBS, Availability, judge
+from kubepy.insight.steps import (
+    AVAILABLE,
+    DELETED,
+    NOT_READY,
+    READY,
+    TERMINATING,
+    UNAVAILABLE,
+)
+from kubepy.insight.why.goals import GOALS, SERVICE_NAME, backends_of, is_done, port_of_backend
+from kubepy.insight.why.scene import Scene
+from kubepy.storage import Key
+
+if TYPE_CHECKING:
+    from kubepy.insight.prediction import Prediction
+    from kubepy.storage.store import Store
+
+NEVER_FINISHES = "never-finishes"
+BELOW_BOUND = "below-bound"
+WORSE = "worse"
+OUTAGE = "outage"
+UNREACHABLE = "unreachable"
+BLOCKED = "blocked"
+DATA = "data"
+STUCK = "stuck"
+# In the order in which the harm to one object is told.
+KINDS = (NEVER_FINISHES, OUTAGE, WORSE, BELOW_BOUND, UNREACHABLE, BLOCKED, DATA, STUCK)
+
+CLAIMS = "persistentvolumeclaims"
+VOLUMES = "persistentvolumes"
+NODES = "nodes"
+PODS = "pods"
+SERVICES = "services"
+INGRESSES = "ingresses.networking.k8s.io"
+SLICES = "endpointslices.discovery.k8s.io"
+AUTOSCALERS = "horizontalpodautoscalers.autoscaling"
+NAMESPACES = "namespaces"
+# Their objects are kept as each write has left them.
+LOGGED = frozenset((SLICES, SERVICES, INGRESSES, CLAIMS, VOLUMES, BUDGETS))
+# Kinds whose objects are pods, or are judged by their pods.
+WITH_PODS = frozenset(
+    (
+        "cronjobs.batch",
+        "daemonsets.apps",
+        "deployments.apps",
+        "jobs.batch",
+        PODS,
+        "replicasets.apps",
+        "replicationcontrollers",
+        "statefulsets.apps",
+    )
+)
+# Kinds that may be stuck because of another object, without a write of their own.
+DEPENDENT = (NODES, INGRESSES, AUTOSCALERS, BUDGETS)
+# What is written all the time and never stuck.
+NEVER_STUCK = frozenset(
+    (SLICES, "endpoints", "events", "events.events.k8s.io", "leases.coordination.k8s.io")
+)
+UP = (READY, AVAILABLE)
+DOWN = (NOT_READY, UNAVAILABLE, TERMINATING, "failed", DELETED)
+
+
+class Harm(NamedTuple):
+    """What happens to one object.
+
+    :ivar key: the object.
+    :ivar before: the numbers or the state that count for the kind, at the beginning.
+    :ivar after: the same at the moment of the harm.
+    :ivar at: when it begins.
+    :ivar seconds: how long it lasts; None: it is so in the end.
+    """
+
+    kind: str
+    key: Key
+    before: Object
+    after: Object
+    at: datetime
+    seconds: float | None = None
+
+
+def harm_document(harm: Harm) -> Object:
+    """Return a harm as JSON data."""
+    return {
+        "kind": harm.kind,
+        "object": harm.key._asdict(),
+        "before": harm.before,
+        "after": harm.after,
+        "at": format_exact_time(harm.at),
+        "for": None if harm.seconds is None else format_duration(harm.seconds),
+    }
+
+
+# --- what a prediction writes ---------------------------------------------------------------------
+
+
+class Write(NamedTuple):
+    """The object of a write, as it was after it; of a deletion, as it was last."""
+
+    at: datetime
+    key: Key
+    obj: Object | None
+
+
+class Writes:
+    """What the forks of a prediction have written: the time of the last write of each object, and
+    the objects of some kinds (``LOGGED``)."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Store, dict[Key, datetime], list[Write]]] = []
+
+    def observe(self, cluster: LocalCluster) -> OnWrite:
+        """Return a function that notes the writes in a fork."""
+        times: dict[Key, datetime] = {}
+        log: list[Write] = []
+        clock = cluster.clock
+        self._parts.append((cluster.store, times, log))
+
+        def note(key: Key, obj: Object | None, user: Object) -> None:
+            if not key.name and obj is not None:
+                key = key._replace(name=name_of(obj))
+            times[key] = now = clock.now()
+            if key.resource in LOGGED:
+                log.append(Write(now, key, obj))
+
+        return note
+
+    def of(self, prediction: Prediction) -> tuple[dict[Key, datetime], list[Write]]:
+        """Return the times of the last writes and the log of a prediction, without those of a try
+        that came to nothing."""
+        stores = (prediction.origin.store, prediction.cluster.store)
+        times: dict[Key, datetime] = {}
+        log: list[Write] = []
+        for store, times_of_part, log_of_part in self._parts:
+            if store in stores:
+                times.update(times_of_part)
+                log += log_of_part
+        return times, log
+
+
+# --- all of it ------------------------------------------------------------------------------------
+
+
+class Comparison:
+    """Compares the objects of a cluster before a change with those after it.
+
+    :param touched: what the command itself has written.
+    """
+
+    def __init__(
+        self,
+        before: Scene,
+        after: Scene,
+        prediction: Prediction,
+        writes: Writes,
+        touched: Collection[Key],
+    ) -> None:
+        self._before = before
+        self._after = after
+        self._timeline = prediction.timeline
+        self._touched = touched
+        self._times, self._log = writes.of(prediction)
+        self._deletions: dict[Key, bool] = {}
+
+    def harms(self) -> list[Harm]:
+        """Return all harm but that of workloads that do not finish, by object."""
+        found = [
+            *self._of_workloads(),
+            *self._of_single_pods(),
+            *self._of_endpoints(),
+            *self._of_budgets(),
+            *self._of_data(),
+        ]
+        hurt = {harm.key for harm in found}
+        return [*found, *(harm for harm in self._of_stuck_objects() if harm.key not in hurt)]
+
+    # --- pods
+
+    def _of_workloads(self) -> Iterator[Harm]:
+        for course in self._timeline.courses:
+            if self._after.get(*course.key) is not None:
+                yield from of_course(course, self._timeline)
+
+    def _of_single_pods(self) -> Iterator[Harm]:
+        """Yield the harm to pods that nothing controls: nobody makes them again."""
+        lonely = {
+            step.key
+            for step in self._timeline.present
+            if step.key.resource == PODS and not step.owner and step.action in UP
+        }
+        stretches: dict[Key, list[tuple[datetime, bool]]] = {}
+        for step in self._timeline.steps:
+            if step.key not in lonely:
+                continue
+            if step.action == "succeeded":
+                lonely.discard(step.key)
+                stretches.pop(step.key, None)
+            elif step.action in (*UP, *DOWN):
+                states = stretches.setdefault(step.key, [(self._timeline.since, True)])
+                states.append((step.at, step.action in UP))
+
+        for key, states in stretches.items():
+            if not self.is_deleted_by_command(key):
+                yield from self._of_single_pod(key, states)
+
+    def _of_single_pod(self, key: Key, states: Sequence[tuple[datetime, bool]]) -> Iterator[Harm]:
+        away = [Stretch(*stretch) for stretch in stretches_of(states, lambda is_up: not is_up)]
+        if not away:
+            return
+        longest = longest_of(away)
+        before, after = {"desired": 1, "available": 1}, {"desired": 1, "available": 0}
+        yield Harm(OUTAGE, key, before, after, longest.begin, longest.seconds)
+        if away[-1].end is None:
+            yield Harm(WORSE, key, before, after, away[-1].begin)
+
+    # --- endpoints
+
+    def _of_endpoints(self) -> Iterator[Harm]:
+        if not any(write.key.resource in (SLICES, SERVICES, INGRESSES) for write in self._log):
+            return
+        for key, states in Reachability(self._before, self._after, self._log).states():
+            if self._after.get(*key) is None:
+                continue
+            unreachable = unreachable_of(states)
+            if unreachable is not None:
+                before, stretch = unreachable
+                yield Harm(
+                    UNREACHABLE,
+                    key,
+                    {"endpoints": before},
+                    {"endpoints": 0},
+                    stretch.begin,
+                    stretch.seconds,
+                )
+
+    # --- budgets
+
+    def _of_budgets(self) -> Iterator[Harm]:
+        for key in self._written(BUDGETS):
+            before = self._before.get(*key)
+            after = self._after.get(*key)
+            if after is None or is_being_deleted(after) or not blocks(after):
+                continue
+            if before is None:  # nothing forbade these evictions
+                allowed = None
+            elif (allowed := allowed_of(before)) == 0:
+                continue
+            yield Harm(
+                BLOCKED,
+                key,
+                {"disruptionsAllowed": allowed},
+                {"disruptionsAllowed": 0},
+                self._since(key, blocks),
+            )
+
+    # --- data
+
+    def _of_data(self) -> Iterator[Harm]:
+        for resource in (CLAIMS, VOLUMES):
+            for key in self._written(resource):
+                before = self._before.get(*key)
+                if before is None or phase_of(before) != "Bound" or is_being_deleted(before):
+                    continue
+                after = self._after.get(*key)
+                is_gone = after is None or uid_of(after) != uid_of(before)
+                is_leaving = after is not None and is_being_deleted(after)
+                if not (is_gone or is_leaving) or self._is_ephemeral(before):
+                    continue
+                yield Harm(
+                    DATA,
+                    key,
+                    {"phase": "Bound"},
+                    {"phase": "" if is_gone else "Terminating"},
+                    self._deleted_at(key, uid_of(before)),
+                )
+
+    def _is_ephemeral(self, obj: Object) -> bool:
+        """Return whether a claim, or the claim of a volume, is a pod's own, which goes with it."""
+        if obj["kind"] == "PersistentVolume":
+            reference = nested_map(obj["spec"], "claimRef")
+            claim = self._before.get(
+                CLAIMS, reference.get("namespace", ""), reference.get("name", "")
+            )
+            return claim is not None and self._is_ephemeral(claim)
+        owners = nested_list(obj, "metadata", "ownerReferences")
+        return any(owner["kind"] == "Pod" for owner in owners)
+
+    def _deleted_at(self, key: Key, uid: str) -> datetime:
+        """Return when an object was deleted: when it was first seen being deleted, or last at
+        all."""
+        own = [write for write in self._log if write.key == key]
+        of_object = [write for write in own if write.obj is None or uid_of(write.obj) == uid]
+        for write in of_object:
+            if write.obj is not None and is_being_deleted(write.obj):
+                return write.at
+        return of_object[-1].at if of_object else self._times[key]
+
+    # --- all others
+
+    def _of_stuck_objects(self) -> Iterator[Harm]:
+        for key in self._may_be_stuck():
+            after = self._after.get(*key)
+            before = self._before.get(*key)
+            if (
+                after is None
+                or before is None
+                or uid_of(after) != uid_of(before)
+                or is_done(self._after, after, before)
+                or not is_done(self._before, before, before)
+                or self.is_deleted_by_command(key)
+            ):
+                continue
+            finding = self._after.diagnose(after)
+            yield Harm(
+                STUCK,
+                key,
+                {"state": "done"},
+                {"state": "stuck", "cause": finding.cause if finding is not None else ""},
+                self._times.get(key, self._after.now),
+            )
+
+    def _may_be_stuck(self) -> list[Key]:
+        """Return the objects that are no workloads and may have become stuck."""
+        if not self._times:
+            return []
+        written = [
+            key
+            for key in self._times
+            if key.resource not in WITH_PODS and key.resource not in NEVER_STUCK
+        ]
+        behind = [service for write in self._log if (service := service_of(write.key, write.obj))]
+        dependent = [
+            self._after.key(obj) for resource in DEPENDENT for obj in self._after.list(resource)
+        ]
+        keys = dict.fromkeys([*written, *behind, *dependent])
+        return [key for key in keys if key.resource in GOALS or self._has_conditions(key)]
+
+    def _has_conditions(self, key: Key) -> bool:
+        """Return whether an object of another kind says itself whether it is well."""
+        obj = self._after.get(*key)
+        return obj is not None and bool(status_of(obj))
+
+    # --- helpers
+
+    def _written(self, resource: str) -> list[Key]:
+        return [key for key in self._times if key.resource == resource]
+
+    def _since(self, key: Key, holds: Callable[[Object], bool]) -> datetime:
+        """Return since when something holds for an object, by its writes."""
+        since = self._times[key]
+        for write in reversed([write for write in self._log if write.key == key]):
+            if write.obj is None or not holds(write.obj):
+                break
+            since = write.at
+        return since
+
+    def is_deleted_by_command(self, key: Key) -> bool:
+        """Return whether the command has deleted an object, its namespace, or all that owned it."""
+        if key not in self._deletions:
+            self._deletions[key] = False  # for a circle of owners
+            self._deletions[key] = self._is_deleted_by_command(key)
+        return self._deletions[key]
+
+    def _is_deleted_by_command(self, key: Key) -> bool:
+        before = self._before.get(*key)
+        after = self._after.get(*key)
+        if before is None:
+            return False
+        if after is not None and uid_of(after) == uid_of(before) and not is_being_deleted(after):
+            return False
+        if after is not None and uid_of(after) != uid_of(before):
+            return False  # it was made anew
+        if key in self._touched:
+            return True
+        if key.namespace and self.is_deleted_by_command(Key(NAMESPACES, "", key.namespace)):
+            return True
+        return any(
+            self.is_deleted_by_command(owner) for owner in self._owners(before, key.namespace)
+        )
+
+    def _owners(self, obj: Object, namespace: str) -> Iterator[Key]:
+        for reference in nested_list(obj, "metadata", "ownerReferences"):
+            resource = self._before.cluster.scheme.for_kind(
+                reference["apiVersion"], reference["kind"]
+            )
+            if resource is not None:
+                yield Key(resource.key, namespace if resource.namespaced else "", reference["name"])
+
+
+def allowed_of(budget: Object) -> int:
+    """Return how many evictions a budget allows."""
+    return int(status_of(budget).get("disruptionsAllowed") or 0)
+
+
+def blocks(budget: Object) -> bool:
+    """Return whether a budget has pods and allows no eviction of them."""
+    return bool(status_of(budget).get("expectedPods")) and allowed_of(budget) == 0
+
+
+# --- pods of workloads ----------------------------------------------------------------------------
+
+State = TypeVar("State")
+
+
+class Stretch(NamedTuple):
+    """A time, without its end; None: until the end of all."""
+
+    begin: datetime
+    end: datetime | None
+
+    @property
+    def seconds(self) -> float | None:
+        if self.end is None:
+            return None
+        return (self.end - self.begin).total_seconds()
+
+
+def longest_of(stretches: Iterable[Stretch]) -> Stretch:
+    """Return the longest of some stretches, the first of several."""
+    return max(
+        stretches,
+        key=lambda stretch: float("inf") if stretch.seconds is None else stretch.seconds,
+    )
+
+
+def stretches_of(
+    states: Sequence[tuple[datetime, State]], holds: Callable[[State], bool]
+) -> list[tuple[datetime, datetime | None]]:
+    """Return the times (begin, end) in which something holds.
+
+    :param states: each with the moment from which on it lasts.
+    """
+    stretches: list[tuple[datetime, datetime | None]] = []
+    begin: datetime | None = None
+    for at, state in states:
+        if holds(state):
+            begin = begin or at
+        elif begin is not None:
+            stretches.append((begin, at))
+            begin = None
+    if begin is not None:
+        stretches.append((begin, None))
+    return stretches
+
+
+class Moment(NamedTuple):
+    """How a workload stands from a moment on.
+
+    :ivar was_up: it had available pods before, since it last asked for none.
+    """
+
+    state: Availability
+    was_up: bool
+
+
+def of_course(course: Course, timeline: Timeline) -> Iterator[Harm]:
+    """Yield the harm to a workload that is there in the end."""
+    judged = judge(course)
+    first = judged[0]
+    if judged[-1].bounds.is_leaving:
+        return
+    moments = [(time_of(moment.state, timeline), moment) for moment in moments_of(judged)]
+    if course.key.resource not in JOBS:
+        yield from _worst(OUTAGE, course.key, moments, is_out)
+        yield from _worst(
+            BELOW_BOUND, course.key, moments, lambda moment: moment.state.lacking > first.lacking
+        )
+    share = share_of(first)
+    last_share = share_of(judged[-1])
+    if course.key.resource == "cronjobs.batch" or share is None or last_share is None:
+        return
+    if last_share < share:
+        falling = stretches_of(moments, lambda moment: (share_of(moment.state) or 0.0) < share)
+        yield Harm(WORSE, course.key, numbers_of(first), numbers_of(judged[-1]), falling[-1][0])
+
+
+def _worst(
+    kind: str,
+    key: Key,
+    moments: Sequence[tuple[datetime, Moment]],
+    holds: Callable[[Moment], bool],
+) -> Iterator[Harm]:
+    """Yield the harm of the longest stretch of a workload in which something holds."""
+    stretches = [Stretch(*stretch) for stretch in stretches_of(moments, holds)]
+    if not stretches:
+        return
+    longest = longest_of(stretches)
+    states = [
+        moment.state
+        for at, moment in moments
+        if holds(moment) and at >= longest.begin and (longest.end is None or at <= longest.end)
+    ]
+    lowest = max(states, key=lambda state: (state.lacking, -state.numbers.available))
+    after = numbers_of(lowest)
+    if kind == BELOW_BOUND:
+        after["required"] = lowest.required
+        if lowest.bounds.budget:
+            after["budget"] = lowest.bounds.budget
+    yield Harm(kind, key, numbers_of(moments[0][1].state), after, longest.begin, longest.seconds)
+
+
+def moments_of(judged: Iterable[Availability]) -> Iterator[Moment]:
+    """Yield the moments of a workload with whether it was up before each.
+
+    A workload that asks for no pods begins anew; one that is deleted and made again does not.
+    """
+    was_up = False
+    is_between = False  # it has been deleted, and asks for nothing yet
+    for state in judged:
+        is_asking = state.numbers.desired > 0
+        if state.bounds.is_leaving:
+            is_between = True
+        elif is_asking:
+            is_between = False
+        elif not is_between:
+            was_up = False
+        yield Moment(state, was_up)
+        was_up |= is_asking and state.numbers.available > 0
+
+
+def is_out(moment: Moment) -> bool:
+    """Return whether a workload has lost all of the pods that it should have."""
+    state = moment.state
+    if state.bounds.is_leaving or not moment.was_up:
+        return False
+    return state.numbers.desired > 0 and state.numbers.available == 0
+
+
+def share_of(state: Availability) -> float | None:
+    """Return which share of the pods that a workload asks for is available, at most 1; None where
+    it asks for none."""
+    if state.bounds.is_leaving or state.numbers.desired <= 0:
+        return None
+    return min(state.numbers.available / state.numbers.desired, 1.0)
+
+
+def numbers_of(state: Availability) -> Object:
+    """Return the numbers of a moment as JSON data."""
+    return {"desired": state.numbers.desired, "available": state.numbers.available}
+
+
+def time_of(state: Availability, timeline: Timeline) -> datetime:
+    """Return from when on a workload stands like this."""
+    return timeline.steps[state.step - 1].at if state.step else timeline.since
+
+
+# --- endpoints ------------------------------------------------------------------------------------
+
+
+def service_of(key: Key, endpoint_slice: Object | None) -> Key | None:
+    """Return the Service of an EndpointSlice; None for other kinds, and for one that names none."""
+    if key.resource != SLICES or endpoint_slice is None:
+        return None
+    name = labels_of(endpoint_slice).get(SERVICE_NAME)
+    return Key(SERVICES, key.namespace, name) if name else None
+
+
+def ready_endpoints(endpoint_slice: Object) -> int:
+    """Return how many endpoints of an EndpointSlice are ready."""
+    return sum(
+        nested_map(endpoint, "conditions").get("ready") is not False
+        for endpoint in nested_list(endpoint_slice, "endpoints")
+    )
+
+
+States = list[tuple[datetime, int | None]]
+
+
+class Reachability:
+    """The number of ready endpoints of Services and Ingresses, after each write; None for one that
+    is not there or leads elsewhere by itself.
+
+    :param log: the writes of the prediction, in order.
+    """
+
+    def __init__(self, before: Scene, after: Scene, log: Sequence[Write]) -> None:
+        self._before = before
+        self._log = [write for write in log if write.key.resource in (SLICES, SERVICES, INGRESSES)]
+        self._last = last_writes(self._log, after)
+        self._objects: dict[Key, Object] = {}  # the Services and Ingresses of the moment
+        self._counts: dict[Key, dict[Key, tuple[str, int]]] = {}  # by Service, then by slice
+        self._services: dict[Key, Key] = {}  # of slices
+        self._ingresses: dict[Key, set[Key]] = {}  # by Service: the Ingresses that lead to it
+        self._states: dict[Key, States] = {}
+
+    def states(self) -> Iterator[tuple[Key, States]]:
+        """Yield the Services and Ingresses whose endpoints change, with their numbers from each
+        moment on."""
+        self._begin()
+        for number, write in enumerate(self._log):
+            is_gone = number in self._last
+            changed = self._take(write, is_gone=is_gone)
+            for key in changed:
+                states = self._states.setdefault(key, [(write.at, None)])
+                states.append((write.at, self._count(key)))
+
+        yield from self._states.items()
+
+    def _begin(self) -> None:
+        """Take in the objects that are concerned, as they were before."""
+        concerned = {write.key for write in self._log}
+        slices = self._before.list(SLICES)
+        for endpoint_slice in slices:
+            key = Key(SLICES, namespace_of(endpoint_slice), name_of(endpoint_slice))
+            self._put_slice(key, endpoint_slice)
+        for ingress in self._before.list(INGRESSES):
+            self._put(Key(INGRESSES, namespace_of(ingress), name_of(ingress)), ingress)
+        services = {
+            *self._counts,
+            *self._ingresses,
+            *(key for key in concerned if key.resource == SERVICES),
+        }
+        for key in services:
+            if (service := self._before.get(*key)) is not None:
+                self._put(key, service)
+        for key in self._objects:
+            self._states[key] = [(self._before.now, self._count(key))]
+
+    def _take(self, write: Write, *, is_gone: bool) -> Iterable[Key]:
+        """Do a write; returns the Services and Ingresses whose number it may change."""
+        obj = None if is_gone else write.obj
+        if write.key.resource == SLICES:
+            service = self._services.get(write.key)
+            self._put_slice(write.key, obj)
+            service = self._services.get(write.key, service)
+        else:
+            self._put(write.key, obj)
+            service = write.key if write.key.resource == SERVICES else None
+        if service is None:
+            return [write.key] if write.key.resource == INGRESSES else []
+        return [service, *sorted(self._ingresses.get(service, ()))]
+
+    def _put_slice(self, key: Key, endpoint_slice: Object | None) -> None:
+        if (old := self._services.pop(key, None)) is not None:
+            self._counts[old].pop(key, None)
+        service = service_of(key, endpoint_slice)
+        if service is not None and endpoint_slice is not None:
+            self._services[key] = service
+            counts = self._counts.setdefault(service, {})
+            family = endpoint_slice.get("addressType", "")
+            counts[key] = family, ready_endpoints(endpoint_slice)
+
+    def _put(self, key: Key, obj: Object | None) -> None:
+        if obj is None:
+            self._objects.pop(key, None)
+        else:
+            self._objects[key] = obj
+        if key.resource == INGRESSES:
+            for ingresses in self._ingresses.values():
+                ingresses.discard(key)
+            for service in self._backends(key):
+                self._ingresses.setdefault(service, set()).add(key)
+
+    def _backends(self, ingress: Key) -> Mapping[Key, Object]:
+        """Return the Services that an Ingress names, each with a backend that does."""
+        obj = self._objects.get(ingress)
+        if obj is None:
+            return {}
+        return {
+            Key(SERVICES, ingress.namespace, backend["name"]): backend
+            for _, backend in backends_of(obj)
+        }
+
+    def _count(self, key: Key) -> int | None:
+        obj = self._objects.get(key)
+        if obj is None:
+            return None
+        if key.resource == INGRESSES:
+            backends = self._backends(key)
+            if not backends:
+                return None
+            return sum(self._count_behind(key, backend) for key, backend in backends.items())
+        if obj["spec"].get("type") == "ExternalName":
+            return None
+        return self._ready(key)
+
+    def _count_behind(self, service: Key, backend: Object) -> int:
+        """Return how many endpoints an Ingress reaches by one backend."""
+        obj = self._objects.get(service)
+        if obj is None or port_of_backend(obj, backend) is None:
+            return 0
+        if obj["spec"].get("type") == "ExternalName":
+            return 1
+        return self._ready(service)
+
+    def _ready(self, service: Key) -> int:
+        """Return the number of ready endpoints, each once though it has addresses of two
+        families."""
+        families: dict[str, int] = {}
+        for family, count in self._counts.get(service, {}).values():
+            families[family] = families.get(family, 0) + count
+        return max(families.values(), default=0)
+
+
+def last_writes(log: Sequence[Write], after: Scene) -> set[int]:
+    """Return the positions of the writes that were deletions: the last ones of objects that are not
+    there in the end."""
+    last: dict[tuple[Key, str], int] = {}
+    for number, write in enumerate(log):
+        last[write.key, uid_of(write.obj) if write.obj is not None else ""] = number
+    return {
+        number
+        for (key, uid), number in last.items()
+        if (obj := after.get(*key)) is None or (uid and uid_of(obj) != uid)
+    }
+
+
+def unreachable_of(states: States) -> tuple[int, Stretch] | None:
+    """Return how many endpoints there were, and the longest time in which there were none any more;
+    None where there always were some, or never."""
+    had = 0
+    moments: list[tuple[datetime, tuple[int, bool]]] = []
+    for at, count in states:
+        moments.append((at, (had, count == 0 and had > 0)))
+        had = count or had
+    stretches = [Stretch(*stretch) for stretch in stretches_of(moments, lambda state: state[1])]
+    if not stretches:
+        return None
+    longest = longest_of(stretches)
+    return next(state[0] for at, state in moments if at == longest.begin and state[1]), longest

@@ -14,7 +14,7 @@ from kubepy.api.meta import nested_map
 from kubepy.api.objects.outcomes import NO_TIME, parse_length
 from kubepy.api.objects.usage import AnnotationError
 from kubepy.api.values.goformat import parse_span
-from kubepy.cli import kuberc
+from kubepy.cli import kuberc, plan_seeds
 from kubepy.cli.clock import DAY
 from kubepy.cli.errors import CliError, SilentExit, guarded
 from kubepy.cli.names import KUBECTL, KUBEPY
@@ -22,7 +22,14 @@ from kubepy.cli.runtime.command import command, reading
 from kubepy.cli.runtime.dispatch import Line, dispatch, line_of, root_command
 from kubepy.cli.runtime.driver import ENDLESS
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import FlagSyntaxError, HelpRequested, int_flag, typed_flag
+from kubepy.cli.runtime.flags import (
+    FlagSyntaxError,
+    HelpRequested,
+    int_flag,
+    string_array_flag,
+    string_slice_flag,
+    typed_flag,
+)
 from kubepy.cli.runtime.options import (
     GLOBAL_FLAGS,
     CommandLine,
@@ -36,16 +43,22 @@ from kubepy.quoting import quote
 
 if TYPE_CHECKING:
     from kubepy.insight.plans import Plan, Touched
+    from kubepy.insight.policy import Policy
+    from kubepy.insight.prediction import Prediction
+    from kubepy.insight.runs import RunResult
+    from kubepy.insight.why.question import Run
     from kubepy.storage import Key
 
 with lazy_imports():  # a completion needs none of these
     from kubepy.apiserver import cluster as clusters
-    from kubepy.cli import plan_text, why
+    from kubepy.cli import plan_policy, plan_processes, plan_text, why
     from kubepy.controlplane import furnishing
     from kubepy.controlplane import open as openings
     from kubepy.insight import harm as harming
     from kubepy.insight import plans as judgement
+    from kubepy.insight import policy as policies
     from kubepy.insight import prediction as predictions
+    from kubepy.insight import runs as several
 
 FORMATS = ("text", "json")
 ABOUT_ITSELF = "it is not about what happens in the cluster"
@@ -79,7 +92,6 @@ REFUSED = {
     "__completeNoDesc": ABOUT_ITSELF,
 }
 GLOBAL_NAMES = frozenset(flag.long for flag in GLOBAL_FLAGS)
-MAX_RUNS = 10_000
 MAX_MESSAGES = 10  # lines that a command on a fork says on stderr
 FEW_PODS = 200  # so many pods may a cluster have for remedies to be tried
 INTERRUPTED = 130  # the exit status after Ctrl-C
@@ -120,8 +132,36 @@ class PlanOptions(Options):
     runs: int = int_flag(
         "runs",
         default=1,
-        help="Try it so many times, each time with another seed, and show how the "
+        help="Try it so many times, each time with another seed; show the worst run, and how the "
         "times that are ranges spread.",
+    )
+    seeds: range | None = typed_flag(
+        "seeds",
+        None,
+        plan_seeds.parse_seeds,
+        help="Try it with each of these seeds (0..99); 0 is the cluster's own.",
+    )
+    seed: int = int_flag(
+        "seed", default=0, help="Repeat the run with this seed, as --runs and --seeds count them."
+    )
+    jobs: int = int_flag("jobs", default=1, help="Let so many processes share the runs.")
+    shard: tuple[int, int] | None = typed_flag(
+        "shard",
+        None,
+        plan_seeds.parse_shard,
+        help="Make only this part of the runs: 2/5 is the second of five.",
+    )
+    fail_on: list[str] = string_slice_flag(
+        "fail-on",
+        default=[],
+        help="The kinds of harm that make the exit status 2 or 3, in place of all: "
+        "never-finishes, outage, worse, below-bound, unreachable, blocked, data, stuck.",
+    )
+    fail_if: list[str] = string_array_flag(
+        "fail-if",
+        default=[],
+        help="Exit with 3 where this expression (CEL) is true of a workload: 'available < 0.8', "
+        "\"finishedAfter > duration('10m')\".",
     )
 
 
@@ -146,8 +186,11 @@ kubepy plan
 # How long a rollout takes when pods need 5 to 20 seconds, over 20 seeds
 kubepy plan --ready-after=5s..20s --runs=20 rollout restart deploy/web
 
-# For a program; the exit status is 2 if it does not finish
+# For a program; the exit status is 2 if it does not finish, 3 if it hurts
 kubepy plan -o json rollout undo ds/log-agent --to-revision=1
+
+# Fail only where a workload has less than 80 % of its pods, or loses all of them
+kubepy plan --fail-on=never-finishes,outage --fail-if='available < 0.8' drain node-1
 """,
 )
 def plan(factory: Factory, options: PlanOptions) -> None:
@@ -159,7 +202,11 @@ def plan(factory: Factory, options: PlanOptions) -> None:
 
     Flags before the command's name are those of plan, and global ones; all further words are the command's own.
 
-    The exit status is 0 if everything finishes, 2 if something does not, 1 for an error."""  # noqa: E501
+    The plan also says which objects are worse off than before: harm. --fail-on and --fail-if, or the file
+    kubepy-plan.yaml in the working directory or above it in its git repository, say what counts.
+
+    The exit status is 0 if everything finishes and nothing is hurt, 2 if something does not finish, 3 if all of it
+    finishes and hurts, 1 for an error."""  # noqa: E501
     if options.output not in FORMATS:
         raise CliError(
             f"unable to match a printer suitable for the output format {quote(options.output)}, "
@@ -169,36 +216,71 @@ def plan(factory: Factory, options: PlanOptions) -> None:
 
     if options.for_ < 0:
         raise CliError("--for must not be negative")
-    if not 1 <= options.runs <= MAX_RUNS:
-        raise CliError(f"--runs must be a number from 1 to {MAX_RUNS}")
+    if options.jobs < 1:
+        raise CliError("--jobs must be at least 1")
+    wanted = wanted_runs(options)
+    numbers = wanted.numbers()
+    is_given = any(name == "fail-on" for name, _ in options.line.flags_set)
+    policy = plan_policy.policy_of(options.fail_on if is_given else None, options.fail_if)
     planned = read_command(factory, options)
     if planned is None:
         return
-    plans = plans_of(factory, planned, options)
+    if isinstance(factory, plan_processes.RunsFactory):
+        runner = Runner(factory, planned, options, policy, is_silent=True)
+        factory.results = [runner.run(number) for number in factory.numbers]
+        runner.close()
+        return
+    runner = Runner(factory, planned, options, policy)
     try:
-        show(factory, options, planned, plans)
+        results = runner.run_all(numbers)
+        show(factory, options, planned, runner, results)
     finally:
-        for made in plans:
-            made.prediction.close()
+        runner.close()
 
-    if not all(made.finishes for made in plans):
-        raise SilentExit(2)
+    if status := exit_status(results):
+        raise SilentExit(status)
+
+
+def wanted_runs(options: PlanOptions) -> plan_seeds.WantedRuns:
+    """Return what the flags say about runs."""
+    names = {name for name, _ in options.line.flags_set}
+    return plan_seeds.WantedRuns(
+        options.runs if "runs" in names else None,
+        options.seeds,
+        options.seed if "seed" in names else None,
+        options.shard,
+    )
+
+
+def exit_status(results: Sequence[RunResult]) -> int:
+    """Return the exit status of several runs: that of those that do not finish before that of those
+    that hurt."""
+    return min((result.status for result in results if result.status), default=0)
 
 
 def show(
-    factory: Factory, options: PlanOptions, planned: PlannedCommand, plans: Sequence[Plan]
+    factory: Factory,
+    options: PlanOptions,
+    planned: PlannedCommand,
+    runner: Runner,
+    results: Sequence[RunResult],
 ) -> None:
-    """Print the plan of the first run; with several runs also how they spread."""
-    runs = judgement.summarise(plans) if len(plans) > 1 else None
+    """Print the plan; with several runs that of the worst, and how they spread."""
+    plan = runner.plan
+    violations = policies.violations_of(runner.policy, plan)
+    runs = several.summarise(results) if wanted_runs(options).is_about_several else None
     factory.stderr.write(planned.messages)
     if options.output == "json":
         shown = {
-            **judgement.plan_document(plans[0], factory.program),
-            **({"runs": judgement.runs_document(runs)} if runs else {}),
+            **judgement.plan_document(plan, factory.program),
+            "failIf": [policies.violation_document(violation) for violation in violations],
+            **({"runs": several.runs_document(runs)} if runs else {}),
         }
         factory.print(document("json", shown, typed=True), end="")
         return
-    text = plan_text.PlanText(factory.stdout, plans[0], plain=factory.options.ascii)
+    text = plan_text.PlanText(
+        factory.stdout, plan, runner.policy, violations, plain=factory.options.ascii
+    )
     factory.print(
         "\n".join([*text.output(planned.output), *text.lines(), *(text.runs(runs) if runs else ())])
     )
@@ -232,7 +314,7 @@ def read_command(factory: Factory, options: PlanOptions) -> PlannedCommand | Non
     """
     own = own_words(options.args)
     flags = global_words(options.line.flags_set)
-    stdin: IO[str] = Repeated(factory.stdin) if options.runs > 1 else factory.stdin
+    stdin: IO[str] = Repeated(factory.stdin) if wanted_runs(options).vary else factory.stdin
     if not own:
         return PlannedCommand((), [], factory.options, stdin)
     words = [*flags, *own]
@@ -385,21 +467,105 @@ class ForkFactory(Factory):
         return "driver" in self.__dict__ and self.driver.has_given_up
 
 
-def plans_of(factory: Factory, planned: PlannedCommand, options: PlanOptions) -> list[Plan]:
-    """Make the plans of all runs. Raises SilentExit where the command fails, after what it says
-    about that."""
-    cluster = cluster_of(factory)
-    factory.catch_up()
-    plans = []
-    for number in range(options.runs):
-        if number:
-            planned.stdin.seek(0)
-        factory.progress.show("trying", number + 1, options.runs)
-        plans.append(
-            plan_of(factory, cluster, planned, options.for_, settings_of(cluster, options, number))
+class Runner:
+    """Makes the runs of a plan, and keeps the worst.
+
+    :param is_silent: another process shows the runs: no remedies are sought, and nothing is said of
+        progress.
+    """
+
+    def __init__(
+        self,
+        factory: Factory,
+        planned: PlannedCommand,
+        options: PlanOptions,
+        policy: Policy,
+        *,
+        is_silent: bool = False,
+    ) -> None:
+        self.policy = policy
+        self._factory = factory
+        self._planned = planned
+        self._options = options
+        self._is_silent = is_silent
+        self._varies = wanted_runs(options).vary
+        self._cluster = cluster_of(factory)
+        self._plan: Plan | None = None
+        self._worst: RunResult | None = None
+        self._has_begun = False
+        factory.catch_up()
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that is shown."""
+        assert self._plan is not None
+        return self._plan
+
+    def close(self) -> None:
+        """Let go of what is kept."""
+        if self._plan is not None:
+            self._plan.prediction.close()
+            self._plan = None
+
+    def run_all(self, numbers: Sequence[int]) -> list[RunResult]:
+        """Make the runs with these seeds. Raises SilentExit where the command fails, after what it
+        says about that."""
+        jobs = min(self._options.jobs, len(numbers))
+        if jobs > 1 and not self._factory.open_cluster:
+            stdin = self._planned.stdin.read() if self._planned.words else ""
+            results = plan_processes.run_in_processes(self._factory, stdin, numbers, jobs)
+            self._has_begun = True
+            self.run(several.worst_of(results).seed)
+        else:
+            results = []
+            for number in numbers:
+                self._factory.progress.show("trying", len(results) + 1, len(numbers))
+                results.append(self.run(number))
+            self._factory.progress.clear()
+        if self._varies and not self._is_silent:
+            self._seek_remedies()
+        return results
+
+    def run(self, number: int) -> RunResult:
+        """Make the run with one seed."""
+        if self._has_begun:
+            self._planned.stdin.seek(0)
+        self._has_begun = True
+        settings = settings_of(self._cluster, self._options, number, varies=self._varies)
+        plan = plan_of(
+            self._factory,
+            self._cluster,
+            self._planned,
+            self._options.for_,
+            settings,
+            with_remedies=not self._varies,
         )
-    factory.progress.clear()
-    return plans
+        try:
+            result = several.result_of(number, plan, self.policy)
+        except BaseException:
+            plan.prediction.close()
+            raise
+        if self._worst is None or result.badness > self._worst.badness:
+            self.close()
+            self._worst = result
+            self._plan = plan
+        else:
+            plan.prediction.close()
+        return result
+
+    def _seek_remedies(self) -> None:
+        """Try remedies for what does not finish in the plan that is shown."""
+        run = runner_of_remedies(self._factory, self.plan.prediction)
+        if run is not None:
+            self._plan = judgement.with_remedies(self.plan, run)
+
+
+def runner_of_remedies(factory: Factory, prediction: Prediction) -> Run | None:
+    """Return what runs command lines on forks of the end of a prediction; None where that would
+    take too long."""
+    if prediction.cluster.client.count_recorded("pods") < FEW_PODS:
+        return why.runner(factory)
+    return None
 
 
 def cluster_of(factory: Factory) -> clusters.LocalCluster:
@@ -415,18 +581,19 @@ def cluster_of(factory: Factory) -> clusters.LocalCluster:
 
 
 def settings_of(
-    cluster: clusters.LocalCluster, options: PlanOptions, number: int
+    cluster: clusters.LocalCluster, options: PlanOptions, number: int, *, varies: bool
 ) -> dict[str, Any]:
     """Return the settings of the fork that differ from those of the cluster.
 
-    :param number: that of the run; the first has the cluster's own seed.
+    :param number: that of the run; 0 has the cluster's own seed.
+    :param varies: each run has a seed of its own.
     """
     times = {"readyAfter": options.ready_after, "stopsAfter": options.stops_after}
     present: Mapping[str, Any] = nested_map(cluster.store.settings(), "kubelet")
     settings: dict[str, Any] = {}
     if any(times.values()):
         settings["kubelet"] = {**present, **{name: text for name, text in times.items() if text}}
-    if options.runs > 1 and (number or cluster.settings.seed is None):
+    if varies and (number or cluster.settings.seed is None):
         seed = cluster.settings.seed
         settings["seed"] = number if seed is None else f"{seed}-{number}"
     return settings
@@ -438,6 +605,8 @@ def plan_of(
     planned: PlannedCommand,
     limit: float,
     settings: Mapping[str, Any],
+    *,
+    with_remedies: bool,
 ) -> Plan:
     """Make the plan of one run."""
     touched = judgement.Touched()
@@ -469,9 +638,7 @@ def plan_of(
 
     writes = harming.Writes()
     prediction = predictions.predict(cluster, act, limit, settings, observe=writes.observe)
-    run = (
-        why.runner(factory) if prediction.cluster.client.count_recorded("pods") < FEW_PODS else None
-    )
+    run = runner_of_remedies(factory, prediction) if with_remedies else None
     return judgement.make_plan(
         planned.line,
         cluster,

@@ -15,18 +15,35 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import IO, NamedTuple
 
+from kubepy.api.meta import Object
 from kubepy.api.values.goformat import format_duration
 from kubepy.controlplane.manager import WAIT_WRITES
 from kubepy.insight import Course, Link, Step
 from kubepy.insight.availability import at_step, extremes, judge
-from kubepy.insight.plans import Plan, PlannedWorkload, Runs
+from kubepy.insight.harm import (
+    BELOW_BOUND,
+    BLOCKED,
+    DATA,
+    NEVER_FINISHES,
+    OUTAGE,
+    STUCK,
+    UNREACHABLE,
+    WORSE,
+    Harm,
+)
+from kubepy.insight.plans import Plan, PlannedWorkload
+from kubepy.insight.policy import Policy, Violation
+from kubepy.insight.runs import RunResult, Runs
 from kubepy.insight.why.causes import CAUSES
 from kubepy.quoting import printable
 from kubepy.storage import Key
-from kubepy.terminal import Colour, Painter, can_print, shortened, width_of
+from kubepy.terminal import Colour, Painter, can_print, width_of
 
 BAR_WIDTH = 10
 NARROW = 72  # columns; where there are fewer, there are no bars
+MIN_ROOM = 20  # columns for what happens, on the narrowest terminals too
+MAX_HARM = 20  # lines about what is hurt
+MAX_FAILED = 10  # lines about seeds that fail
 MAX_OUTPUT = 12  # lines of the command's own output
 MAX_LINES = 50  # of waves, before those in the middle are put together
 HEAD, TAIL, BUCKETS = (
@@ -152,20 +169,48 @@ class Wave(NamedTuple):
         )
 
 
+class Beside(NamedTuple):
+    """What stands at the end of a line, without colours and with them; "" for nothing."""
+
+    plain: str = ""
+    painted: str = ""
+
+    def room(self, most: int) -> int:
+        """Return how many columns it leaves of so many."""
+        return max(most - (len(self.plain) + 2 if self.plain else 0), MIN_ROOM)
+
+
+NOTHING = Beside()
+
+
 class PlanText:
     """The text of a plan for one stream.
 
+    :param policy: harm that it does not count is told in a faint colour.
+    :param violations: its conditions that hold.
     :param plain: bars are drawn with ASCII characters, whatever the stream's encoding has.
     """
 
-    def __init__(self, stream: IO[str], plan: Plan, *, plain: bool = False) -> None:
+    def __init__(
+        self,
+        stream: IO[str],
+        plan: Plan,
+        policy: Policy,
+        violations: Sequence[Violation] = (),
+        *,
+        plain: bool = False,
+    ) -> None:
         self._plan = plan
+        self._policy = policy
+        self._violations = violations
         self._paint = Painter(stream)
         self._width = width_of(stream)
         self._bar = PLAIN_BAR if plain or not can_print(stream, FULL + EMPTY) else (FULL, EMPTY)
         self._timeline = plan.prediction.timeline
         self._courses = {workload.key: workload.course for workload in plan.workloads}
         self._tops = plan.tops
+        keys = (*self._courses, *(harm.key for harm in plan.harm))
+        self._names_namespaces = len({key.namespace for key in keys if key.namespace}) > 1
         self._time_width = 0
         self._judged = {key: judge(course) for key, course in self._courses.items()}
         self._beside: dict[
@@ -177,7 +222,9 @@ class PlanText:
     def output(self, text: str) -> list[str]:
         """Return the lines that the command itself has printed, and an empty one."""
         lines = [
-            self._paint(shortened(line, self._width), Colour.DIM) for line in text.splitlines()
+            self._paint(part, Colour.DIM)
+            for line in text.splitlines()
+            for part in (self._wrapped(line, "  ") if len(line) > self._width else [line])
         ]
         if lines:
             return [*lines, ""]
@@ -190,7 +237,7 @@ class PlanText:
         shown = list(self._folded(waves))
         if len(shown) > MAX_LINES:
             shown = list(self._folded(self.shortened_waves(waves), repeats=False))
-        parts = [shown, list(self.workloads()), [self.end()]]
+        parts = [shown, list(self.workloads()), list(self.harm()), self.end()]
         return [
             line
             for number, part in enumerate(part for part in parts if part)
@@ -272,7 +319,8 @@ class PlanText:
             for line in last.lines
             if line.phrase.workload in self._courses
         ]
-        yield self._row(f"to {duration(last.last)}", " ", lambda room: again, (), courses[:1], last)
+        label = f"to {duration(last.last)}"
+        yield from self._row(label, " ", lambda room: again, (), courses[:1], last)
 
     def wave_lines(self, wave: Wave) -> Iterator[str]:
         """Yield the lines of a wave."""
@@ -287,7 +335,8 @@ class PlanText:
             seen.add(workload)
             symbol = SYMBOLS.get(line.phrase.actions[-1], " ")
             colours = (COLOURS[symbol],) if symbol in COLOURS else ()
-            yield self._row(label, symbol, partial(self.text_of, line), colours, courses, wave)
+            text = partial(self.text_of, line)
+            yield from self._row(label, symbol, text, colours, courses, wave)
             label = ""
 
     def _row(
@@ -298,34 +347,41 @@ class PlanText:
         colours: tuple[Colour, ...],
         courses: Sequence[Course],
         wave: Wave,
-    ) -> str:
-        """Return a line: the time, what happens, and the availability of a workload beside it.
+    ) -> Iterator[str]:
+        """Yield a line, or several: the time, what happens, and the availability of a workload
+        beside it.
+
+        Where they do not fit, the bar makes room first, then numbers that stand above already; a
+        text that is still too long goes on in the next line.
 
         :param text: what happens, in at most so many columns if possible.
         """
-        plain, painted = self.availability(courses[0], wave) if courses else ("", "")
         most = self._width - self._time_width - 2
-        room = most - (len(plain) + 2 if plain else 0)
+        beside = self.availability(courses[0], wave) if courses else NOTHING
         if courses:
-            is_same, self._beside[courses[0].key] = self._beside.get(courses[0].key) == plain, plain
-            if (
-                is_same and len(text(room)) > room
-            ):  # what happens says more than numbers that stand above
-                plain = ""
-                room = most
+            is_same = self._beside.get(courses[0].key) == beside.plain
+            self._beside[courses[0].key] = beside.plain
+            if len(text(beside.room(most))) > beside.room(most):
+                beside = self.availability(courses[0], wave, has_bar=False)
+                if is_same:
+                    beside = NOTHING
 
-        shown = shortened(text(room), room)
+        room = beside.room(most)
+        first, *more = textwrap.wrap(text(room), room, break_on_hyphens=False) or [""]
         head = (
             f"{self._paint(label.ljust(self._time_width), Colour.DIM)}"
-            f"{self._paint(symbol, *colours)} {shown}"
+            f"{self._paint(symbol, *colours)} {first}"
         )
-        if plain:
-            return f"{head}{' ' * (room - len(shown) + 2)}{painted}".rstrip()
-        return head.rstrip()
+        if beside.plain:
+            yield f"{head}{' ' * (room - len(first) + 2)}{beside.painted}".rstrip()
+        else:
+            yield head.rstrip()
+        for line in more:
+            yield f"{' ' * (self._time_width + 4)}{line}"
 
-    def availability(self, course: Course, wave: Wave) -> tuple[str, str]:
-        """Return how many pods of a workload are available after a wave, plain and painted; in a
-        part, at its worst."""
+    def availability(self, course: Course, wave: Wave, *, has_bar: bool = True) -> Beside:
+        """Return how many pods of a workload are available after a wave; in a part, at its
+        worst."""
         judged = self._judged[course.key]
         during = [moment for moment in judged if wave.begin < moment.step <= wave.end]
         if during and wave.first != wave.last:
@@ -337,19 +393,21 @@ class PlanText:
         bound = lowest.required
         most = max(state.desired for _, state in course.numbers)
         if not numbers.desired or course.key.resource in RUN_OUT:
-            return "", ""
+            return NOTHING
         digits = len(str(most))
         text = f"{f'{numbers.available}/{numbers.desired}':>{2 * digits + 1}} "
-        cells = BAR_WIDTH if self._width >= NARROW else 0
+        cells = BAR_WIDTH if self._width >= NARROW and has_bar else 0
         filled = min(numbers.available * cells // numbers.desired, cells)
         bar = self._bar[0] * filled + self._bar[1] * (cells - filled)
         end = f" min {bound:<{digits}}" if bound is not None else ""
         if not end and any(moment.required is not None for moment in judged):
             end = " " * len(f" min {most}")  # the bars of all lines stand below each other
+        if not cells:
+            end = end.removeprefix(" ")
         colour = Colour.GREEN
         if numbers.available < numbers.desired:
             colour = Colour.RED if lowest.lacking else Colour.YELLOW
-        return text + bar + end, text + self._paint(bar, colour) + end
+        return Beside(text + bar + end, text + self._paint(bar, colour) + end)
 
     def text_of(self, line: WaveLine, room: int) -> str:
         """Return a phrase with its objects: ``pod web-0 created, ready on node-1``,
@@ -388,8 +446,7 @@ class PlanText:
 
     def _name(self, key: Key) -> str:
         """Return a name, with its namespace where the plan is about several."""
-        several = len({workload.namespace for workload in self._courses if workload.namespace}) > 1
-        if several and key.namespace:
+        if self._names_namespaces and key.namespace:
             return f"{key.namespace}/{key.name}"
         return key.name
 
@@ -476,8 +533,76 @@ class PlanText:
             break_on_hyphens=False,
         )
 
-    def end(self) -> str:
-        """Return the line about the whole plan."""
+    # --- harm
+
+    def harm(self) -> Iterator[str]:
+        """Yield a line for each object that is hurt, and each condition that holds, but for
+        workloads that do not finish, which have theirs."""
+        told = [harm for harm in self._plan.harm if self._is_told(harm)]
+        for harm in told[:MAX_HARM]:
+            counts = harm.kind in self._policy.fail_on
+            text = f"! {self._subject(harm.key)}: {self.sentence(harm)}"
+            if counts:
+                yield from self._sentence(text, Colour.RED)
+            else:
+                yield from self._sentence(f"{text} (not counted)", Colour.DIM)
+        if len(told) > MAX_HARM:
+            kinds = Counter(harm.kind for harm in told[MAX_HARM:])
+            more = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+            yield from self._sentence(f"! ... and {more}", Colour.RED)
+        for violation in self._violations[:MAX_HARM]:
+            text = f"! {self._subject(violation.key)}: {violation.condition}"
+            yield from self._sentence(text, Colour.RED)
+        if len(self._violations) > MAX_HARM:
+            more = f"{len(self._violations) - MAX_HARM} more conditions hold"
+            yield from self._sentence(f"! ... and {more}", Colour.RED)
+
+    def _is_told(self, harm: Harm) -> bool:
+        """Return whether a harm has a line of its own: none that another one of the object
+        says."""
+        outages = [
+            other for other in self._plan.harm if other.key == harm.key and other.kind == OUTAGE
+        ]
+        if harm.kind == WORSE:
+            return not any(outage.seconds is None for outage in outages)
+        return harm.kind != NEVER_FINISHES and not (harm.kind == BELOW_BOUND and outages)
+
+    def _subject(self, key: Key) -> str:
+        return f"{self._kind(key.resource)} {self._name(key)}"
+
+    def sentence(self, harm: Harm) -> str:
+        """Return how an object is hurt, and when."""
+        when = moment((harm.at - self._timeline.since).total_seconds(), at_once="now")
+        if harm.seconds is None:
+            how_long = "to the end"
+        elif harm.seconds:
+            how_long = f"for {duration(harm.seconds)}"
+        else:
+            how_long = "for a moment"
+        return f"{harm.kind} {when}{SAYS_HOW_LONG.get(harm.kind, '').format(how_long)}: " + (
+            FACTS[harm.kind](harm.before, harm.after)
+        )
+
+    def end(self) -> list[str]:
+        """Return the lines about the whole plan."""
+        hurting = [harm.kind for harm in self._plan.harm if harm.kind in self._policy.fail_on]
+        kinds = [kind for kind in dict.fromkeys(hurting) if kind != NEVER_FINISHES]
+        if not kinds and not self._violations:
+            return [self.verdict()]
+        parts = [*([", ".join(kinds)] if kinds else []), *self._conditions()]
+        return [
+            self.verdict(),
+            *self._wrapped_and_painted(f"It hurts: {'; '.join(parts)}."),
+        ]
+
+    def _conditions(self) -> list[str]:
+        return list(dict.fromkeys(violation.condition for violation in self._violations))
+
+    def _wrapped_and_painted(self, text: str) -> list[str]:
+        return [self._paint(line, Colour.RED, Colour.BOLD) for line in self._wrapped(text, "  ")]
+
+    def verdict(self) -> str:
+        """Return the line about whether the plan finishes, and when."""
         plan = self._plan
         last = self._seconds(-1) if self._timeline.steps else 0.0
         if plan.finishes:
@@ -510,10 +635,12 @@ class PlanText:
         return self._paint(text, Colour.RED, Colour.BOLD)
 
     def runs(self, runs: Runs) -> list[str]:
-        """Return how several runs spread; the plan above them is that of the first."""
+        """Return how several runs spread, and which fail; the plan above them is that of the
+        worst."""
         lines = [
             "",
-            f"{runs.runs} runs, of which {runs.finished} finish. Above is the first of them.",
+            f"{runs.runs} runs, of which {runs.finished} finish. Above is the worst of them, seed "
+            f"{runs.worst}.",
         ]
         for workload in runs.workloads:
             after = workload.after
@@ -531,6 +658,10 @@ class PlanText:
                 "  ",
             )
 
+        for result in runs.failed[:MAX_FAILED]:
+            lines += self._sentence(self._failure(result), Colour.RED)
+        if len(runs.failed) > MAX_FAILED:
+            lines.append(f"... and {len(runs.failed) - MAX_FAILED} more seeds fail")
         if runs.after:
             lines.append(
                 f"All: {duration(runs.after.median)} (median), "
@@ -540,11 +671,66 @@ class PlanText:
 
         return lines
 
+    def _failure(self, result: RunResult) -> str:
+        """Return a line about a run that fails."""
+        objects = list(dict.fromkeys(self._subject(harm.key) for harm in result.harm))
+        about = f" ({', '.join(objects[:3])}{', ...' if len(objects) > 3 else ''})"
+        return f"seed {result.seed} fails: {result.cause}{about if objects else ''}"
+
     def _share(self, finished: int, runs: int) -> str:
         """Return of how many runs times are told, where that is not all of them."""
         if finished < runs:
             return f" of the {finished} that finish"
         return ""
+
+
+# --- harm ---------------------------------------------------------------------------------------
+
+
+def of_pods(before: Object, after: Object) -> str:
+    """Return ``1/3 available, 2 required by the budget web, 3/3 before``."""
+    required = ""
+    if after.get("required") is not None:
+        budget = f" by the budget {after['budget']}" if after.get("budget") else ""
+        required = f", {after['required']} required{budget}"
+    return (
+        f"{after['available']}/{after['desired']} available{required}, "
+        f"{before['available']}/{before['desired']} before"
+    )
+
+
+def of_endpoints(before: Object, after: Object) -> str:
+    return f"no endpoint ready, {before['endpoints']} before"
+
+
+def of_budget(before: Object, after: Object) -> str:
+    allowed = before["disruptionsAllowed"]
+    return f"no eviction allowed, {f'{allowed} before' if allowed else 'it is new'}"
+
+
+def of_data(before: Object, after: Object) -> str:
+    if after["phase"]:
+        return "it was bound, and is being deleted"
+    return "it was bound, and is deleted"
+
+
+def of_stuck(before: Object, after: Object) -> str:
+    if after["cause"] in CAUSES:
+        return f"{CAUSES[after['cause']]} ({after['cause']})"
+    return "it was done, and is not any more"
+
+
+FACTS: dict[str, Callable[[Object, Object], str]] = {
+    OUTAGE: of_pods,
+    WORSE: of_pods,
+    BELOW_BOUND: of_pods,
+    UNREACHABLE: of_endpoints,
+    BLOCKED: of_budget,
+    DATA: of_data,
+    STUCK: of_stuck,
+}
+# The kinds that may be over before the end.
+SAYS_HOW_LONG = dict.fromkeys((OUTAGE, BELOW_BOUND, UNREACHABLE), ", {}")
 
 
 # --- phrases --------------------------------------------------------------------------------------

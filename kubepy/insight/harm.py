@@ -222,11 +222,14 @@ class Comparison:
             for step in self._timeline.present
             if step.key.resource == PODS and not step.owner and step.action in UP
         }
+        leaving = set[Key]()  # their containers may well end with success
         stretches: dict[Key, list[tuple[datetime, bool]]] = {}
         for step in self._timeline.steps:
             if step.key not in lonely:
                 continue
-            if step.action == "succeeded":
+            if step.action == TERMINATING:
+                leaving.add(step.key)
+            if step.action == "succeeded" and step.key not in leaving:
                 lonely.discard(step.key)
                 stretches.pop(step.key, None)
             elif step.action in (*UP, *DOWN):

@@ -7,7 +7,6 @@ touches; without a command, all that are under way.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -180,6 +179,20 @@ def make_plan(
         tuple(workloads.step_tops),
         tuple(workloads.harm(planned, writes)),
     )
+
+
+def with_remedies(plan: Plan, run: Run) -> Plan:
+    """Return a plan with the remedies of what blocks the first workload that does not finish.
+
+    :param run: runs command lines on forks.
+    """
+    workloads = list(plan.workloads)
+    for place, workload in enumerate(workloads):
+        if workload.why is not None:
+            question = Question(plan.prediction.cluster, workload.key, run)
+            workloads[place] = workload._replace(why=explain(question))
+            break
+    return plan._replace(workloads=tuple(workloads))
 
 
 class Judge:
@@ -436,95 +449,4 @@ def contest_document(contest: Contest) -> Object:
         "maker": described(contest.maker, contest.work),
         "undoer": described(contest.undoer, contest.undoing),
         "rounds": contest.rounds,
-    }
-
-
-# --- several runs ---------------------------------------------------------------------------------
-
-
-class Spread(NamedTuple):
-    """A number over several runs."""
-
-    median: float
-    percentile_95: float
-
-
-def spread(values: Sequence[float]) -> Spread | None:
-    """Return the median of values, and the smallest of them that 95 % do not exceed; None for no
-    values."""
-    if not values:
-        return None
-    ordered = sorted(values)
-    count = len(values)
-    return Spread(
-        (ordered[(count - 1) // 2] + ordered[count // 2]) / 2, ordered[math.ceil(0.95 * count) - 1]
-    )
-
-
-class WorkloadRuns(NamedTuple):
-    """A workload in several runs of a plan.
-
-    :ivar finished: in how many it finishes; ``after``: how long it takes in those, None where it
-        never does.
-    :ivar lowest: the fewest available pods of all runs.
-    """
-
-    key: Key
-    finished: int
-    after: Spread | None
-    lowest: int
-
-
-class Runs(NamedTuple):
-    """Several runs of one plan, each with a seed of its own.
-
-    :ivar finished: how many finish; ``after``: how long those take, None where none does.
-    """
-
-    runs: int
-    finished: int
-    after: Spread | None
-    workloads: tuple[WorkloadRuns, ...]
-
-
-def summarise(plans: Sequence[Plan]) -> Runs:
-    """Return the distribution of several runs of a plan."""
-    workloads = []
-    for key in dict.fromkeys(planned.key for plan in plans for planned in plan.workloads):
-        same = [planned for plan in plans for planned in plan.workloads if planned.key == key]
-        times = [planned.finished_after for planned in same if planned.finished_after is not None]
-        workloads.append(
-            WorkloadRuns(
-                key,
-                len(times),
-                spread(times),
-                min(planned.lowest.numbers.available for planned in same),
-            )
-        )
-    finished = [plan.finished_after for plan in plans if plan.finishes]
-    return Runs(len(plans), len(finished), spread(finished), tuple(workloads))
-
-
-def runs_document(runs: Runs) -> Object:
-    """Return the distribution of several runs as JSON data."""
-
-    def described(after: Spread | None) -> Object | None:
-        return after and {
-            "median": format_duration(after.median),
-            "p95": format_duration(after.percentile_95),
-        }
-
-    return {
-        "count": runs.runs,
-        "finished": runs.finished,
-        "finishedAfter": described(runs.after),
-        "workloads": [
-            {
-                **workload.key._asdict(),
-                "finished": workload.finished,
-                "finishedAfter": described(workload.after),
-                "minAvailable": workload.lowest,
-            }
-            for workload in runs.workloads
-        ],
     }

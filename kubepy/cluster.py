@@ -127,6 +127,12 @@ class PlannedChange(NamedTuple):
         return list(self.document["workloads"])
 
     @property
+    def harm(self) -> Objects:
+        """What it does to objects that were better before: ``kind``, ``object``, ``before``,
+        ``after``, ``at``, ``for``."""
+        return list(self.document["harm"])
+
+    @property
     def steps(self) -> Objects:
         """What each object does, in order."""
         return list(self.document["steps"])

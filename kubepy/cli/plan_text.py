@@ -32,7 +32,7 @@ from kubepy.insight.harm import (
     Harm,
 )
 from kubepy.insight.plans import Plan, PlannedWorkload
-from kubepy.insight.policy import Policy, Violation
+from kubepy.insight.policy import HURTS, Policy, Violation, status_of_plan
 from kubepy.insight.runs import RunResult, Runs
 from kubepy.insight.why.causes import CAUSES
 from kubepy.quoting import printable
@@ -403,7 +403,8 @@ class PlanText:
         if not end and any(moment.required is not None for moment in judged):
             end = " " * len(f" min {most}")  # the bars of all lines stand below each other
         if not cells:
-            end = end.removeprefix(" ")
+            text = text.strip()
+            end = end.rstrip()
         colour = Colour.GREEN
         if numbers.available < numbers.desired:
             colour = Colour.RED if lowest.lacking else Colour.YELLOW
@@ -584,22 +585,10 @@ class PlanText:
         )
 
     def end(self) -> list[str]:
-        """Return the lines about the whole plan."""
-        hurting = [harm.kind for harm in self._plan.harm if harm.kind in self._policy.fail_on]
-        kinds = [kind for kind in dict.fromkeys(hurting) if kind != NEVER_FINISHES]
-        if not kinds and not self._violations:
+        """Return the line about the whole plan."""
+        if status_of_plan(self._policy, self._plan, self._violations) != HURTS:
             return [self.verdict()]
-        parts = [*([", ".join(kinds)] if kinds else []), *self._conditions()]
-        return [
-            self.verdict(),
-            *self._wrapped_and_painted(f"It hurts: {'; '.join(parts)}."),
-        ]
-
-    def _conditions(self) -> list[str]:
-        return list(dict.fromkeys(violation.condition for violation in self._violations))
-
-    def _wrapped_and_painted(self, text: str) -> list[str]:
-        return [self._paint(line, Colour.RED, Colour.BOLD) for line in self._wrapped(text, "  ")]
+        return [f"{self.verdict()} {self._paint('It hurts.', Colour.RED, Colour.BOLD)}"]
 
     def verdict(self) -> str:
         """Return the line about whether the plan finishes, and when."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from kubepy.api.clock import format_exact_time
 from kubepy.api.meta import (
     Object,
+    controller_of,
     is_being_deleted,
     labels_of,
     name_of,
@@ -405,7 +406,7 @@ class Comparison:
             return False
         if after is not None and uid_of(after) == uid_of(before) and not is_being_deleted(after):
             return False
-        if after is not None and uid_of(after) != uid_of(before):
+        if after is not None and uid_of(after) != uid_of(before) and controller_of(after) is None:
             return False  # it was made anew
         if key in self._touched:
             return True

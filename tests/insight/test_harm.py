@@ -1,0 +1,401 @@
+"""What a plan says of harm: commands that hurt and commands that don't, each with the exit status
+and all of the harm."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+
+from kubepy import Cluster
+
+TIMES = {"kubelet": {"readyAfter": "5s", "stopsAfter": "3s"}}
+DEPLOYMENT = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: %(name)s}
+spec:
+  replicas: %(replicas)s
+  selector: {matchLabels: {app: %(name)s}}
+  template:
+    metadata: {labels: {app: %(name)s}}
+    spec:
+      containers: [{name: c, image: "%(name)s:1"}]
+---
+"""
+SERVICE = """
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {selector: {app: web}, ports: [{port: 80}]}
+---
+"""
+INGRESS = """
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web}
+spec: {defaultBackend: {service: {name: web, port: {number: 80}}}}
+---
+"""
+BUDGET = """
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec: {minAvailable: %s, selector: {matchLabels: {app: web}}}
+---
+"""
+DATABASE = """
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  replicas: 2
+  serviceName: db
+  selector: {matchLabels: {app: db}}
+  persistentVolumeClaimRetentionPolicy: {whenScaled: Delete, whenDeleted: Retain}
+  template:
+    metadata: {labels: {app: db}}
+    spec:
+      containers: [{name: c, image: "db:1", volumeMounts: [{name: data, mountPath: /data}]}]
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+"""
+DAEMON = """
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent}
+spec:
+  selector: {matchLabels: {app: agent}}
+  template:
+    metadata: {labels: {app: agent}}
+    spec: {containers: [{name: c, image: "agent:1"}]}
+---
+"""
+CONFIGURED = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: app}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: app}}
+  template:
+    metadata: {labels: {app: app}}
+    spec:
+      containers: [{name: c, image: "app:1", envFrom: [{configMapRef: {name: settings}}]}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {a: b}
+---
+"""
+CLAIM = """
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: loose}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+"""
+USER = """
+apiVersion: v1
+kind: Pod
+metadata: {name: lonely}
+spec:
+  containers: [{name: c, image: "lonely:1", volumeMounts: [{name: v, mountPath: /v}]}]
+  volumes: [{name: v, persistentVolumeClaim: {claimName: loose}}]
+---
+"""
+POLICY = """
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: none}
+spec: {podSelector: {}, policyTypes: [Ingress]}
+"""
+WEB = DEPLOYMENT % {"name": "web", "replicas": 3} + SERVICE
+ONE = DEPLOYMENT % {"name": "web", "replicas": 1}
+
+
+def web(*more: str) -> str:
+    return "".join((WEB, *more))
+
+
+def cluster_of(manifests: str, nodes: int = 3, namespace: str = "default") -> Cluster:
+    """Return a cluster at rest with these objects."""
+    cluster = Cluster.temporary(nodes=nodes, seed=7, clock="2026-01-01T00:00:00Z", settings=TIMES)
+    if namespace != "default":
+        cluster.run(["create", "namespace", namespace], check=True)
+    cluster.run(["apply", "-n", namespace, "-f", "-"], stdin=manifests, check=True)
+    cluster.advance("1m")
+    return cluster
+
+
+def harm_of(cluster: Cluster, command: str, stdin: str = "") -> tuple[int, set[str]]:
+    """Return the exit status of a plan, and its harm as ``kind object``."""
+    result = cluster.run(f"plan -o json {command}", stdin=stdin)
+    assert result.stdout, result.stderr
+    harms = json.loads(result.stdout)["harm"]
+    kinds = [f"{harm['kind']} {short(harm['object'])}" for harm in harms]
+    assert len(kinds) == len(set(kinds))
+    return result.status, set(kinds)
+
+
+def short(key: dict[str, str]) -> str:
+    name = "*" if key["name"].startswith("pvc-") else key["name"]
+    return f"{key['resource'].partition('.')[0]}/{name}"
+
+
+def nothing(cluster: Cluster) -> None:
+    """Leave a cluster as it is."""
+
+
+def run(*commands: str) -> Callable[[Cluster], None]:
+    """Return what runs commands in a cluster and lets time pass."""
+
+    def prepare(cluster: Cluster) -> None:
+        for command in commands:
+            cluster.run(command, check=True)
+        cluster.advance("1m")
+
+    return prepare
+
+
+class Case(NamedTuple):
+    """A command with what it does.
+
+    :ivar status: the exit status; ``harm``: all of it, as ``kind object``.
+    """
+
+    name: str
+    manifests: str
+    command: str
+    status: int
+    harm: tuple[str, ...] = ()
+    stdin: str = ""
+    prepare: Callable[[Cluster], None] = nothing
+    nodes: int = 3
+    namespace: str = "default"
+
+
+RECREATE = (
+    """patch deploy web -p '{"spec":{"strategy":{"type":"Recreate","rollingUpdate":null},"""
+    """"template":{"metadata":{"annotations":{"a":"b"}}}}}'"""
+)
+AWAY = ("outage deployments/web", "below-bound deployments/web", "unreachable services/web")
+LOST = (
+    "never-finishes deployments/web",
+    "outage deployments/web",
+    "worse deployments/web",
+    "below-bound deployments/web",
+    "unreachable services/web",
+)
+TAINT = "taint nodes --all a=b:NoExecute"
+FULL = """patch deploy web -p '{"spec":{"template":{"spec":{"containers":[{"name":"c","resources":\
+{"requests":{"cpu":"900"}}}]}}}}'"""
+SELECT = """patch svc web -p '{"spec":{"selector":{"app":"%s"}}}'"""
+SLOW = """patch deploy web -p '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,\
+"maxUnavailable":1}},"template":{"metadata":{"annotations":{"a":"b"}}}}}'"""
+
+CASES = [
+    # --- nothing is hurt
+    Case("ordinary rollout", web(), "set image deploy/web c=web:2", 0),
+    Case("restart", web(INGRESS), "rollout restart deploy/web", 0),
+    Case("rollout that may lack one pod", web(), SLOW, 0),
+    Case("drain with room", web(BUDGET % 2), "drain node-1", 0),
+    Case("drain of one of three", web(), "drain node-2", 0),
+    Case("scale up", web(), "scale deploy/web --replicas=5", 0),
+    Case("scale down", web(), "scale deploy/web --replicas=1", 0),
+    Case("cordon", web(BUDGET % 2), "cordon node-1", 0),
+    Case("node label", web(), "label node node-1 a=b", 0),
+    Case("taint without eviction", web(), "taint nodes --all a=b:NoSchedule", 0),
+    Case("deployment deleted", ONE, "delete deploy web", 0),
+    Case("service deleted", web(), "delete svc web", 0),
+    Case("pod without controller deleted", CLAIM + USER, "delete pod lonely", 0),
+    Case("budget with room", web(), "create pdb web --selector=app=web --min-available=2", 0),
+    Case("budget of nothing", web(), "create pdb x --selector=app=x --min-available=1", 0),
+    Case("budget deleted", web(BUDGET % 2), "delete pdb web", 0),
+    Case(
+        "other service",
+        web(),
+        "create service clusterip db --tcp=80",
+        2,
+        ("never-finishes services/db",),
+    ),
+    Case("daemon set rolled out", DAEMON, "set image ds/agent c=agent:2", 0),
+    Case("stateful set rolled out", DATABASE, "set image sts/db c=db:2", 0),
+    Case("config map deleted under running pods", CONFIGURED, "delete cm settings", 0),
+    Case("network policy", web(), "apply -f -", 0, stdin=POLICY),
+    Case("new deployment", web(), "create deployment new --image=new --replicas=2", 0),
+    Case("job", web(), "create job once --image=busybox -- true", 0),
+    Case("nothing under way", web(), "", 0),
+    # --- pods
+    Case("all pods deleted", web(), "delete pods --all", 3, AWAY),
+    Case(
+        "all pods deleted behind an ingress",
+        web(INGRESS),
+        "delete pods --all",
+        3,
+        (*AWAY, "unreachable ingresses/web"),
+    ),
+    Case(
+        "a pod deleted",
+        web(),
+        "delete pod -l app=web --field-selector=spec.nodeName=node-1",
+        3,
+        ("below-bound deployments/web",),
+    ),
+    Case(
+        "change to Recreate",
+        web(),
+        RECREATE,
+        3,
+        ("outage deployments/web", "unreachable services/web"),
+    ),
+    Case(
+        "drain of the only pod",
+        ONE,
+        "drain node-1 node-2 node-3",
+        2,
+        ("never-finishes deployments/web", "outage deployments/web", "worse deployments/web"),
+    ),
+    Case(
+        "replaced by force",
+        web(),
+        "replace --force -f -",
+        3,
+        AWAY,
+        stdin=DEPLOYMENT % {"name": "web", "replicas": 3},
+    ),
+    Case("scale to 0", web(), "scale deploy/web --replicas=0", 3, ("unreachable services/web",)),
+    Case("scale to 0 without a service", ONE, "scale deploy/web --replicas=0", 0),
+    Case("pods that fit on no node", web(), FULL, 2, ("never-finishes deployments/web",)),
+    Case(
+        "image that cannot be pulled",
+        web(),
+        "set image deploy/web c=nginx:no-such-tag",
+        2,
+        ("never-finishes deployments/web",),
+    ),
+    Case("all nodes tainted", web(), TAINT, 2, LOST),
+    Case(
+        "all nodes tainted beside a Pending pod",
+        web(),
+        TAINT,
+        3,
+        (
+            "outage deployments/web",
+            "worse deployments/web",
+            "below-bound deployments/web",
+            "unreachable services/web",
+        ),
+        prepare=run(FULL),
+    ),
+    Case("node deleted", web(), "delete node node-1", 3, ("below-bound deployments/web",)),
+    Case(
+        "pod without controller evicted",
+        CLAIM + USER,
+        TAINT,
+        3,
+        ("outage pods/lonely", "worse pods/lonely"),
+    ),
+    Case(
+        "daemon set with a missing image",
+        DAEMON,
+        "set image ds/agent c=nginx:no-such-tag",
+        2,
+        ("never-finishes daemonsets/agent", "worse daemonsets/agent"),
+    ),
+    # --- services, budgets, nodes
+    Case(
+        "service with another selector",
+        web(),
+        SELECT % "other",
+        2,
+        ("never-finishes services/web", "unreachable services/web"),
+    ),
+    Case(
+        "service of a workload deleted",
+        web(),
+        "delete deploy web",
+        3,
+        ("unreachable services/web",),
+    ),
+    Case(
+        "service deleted behind an ingress",
+        web(INGRESS),
+        "delete svc web",
+        3,
+        ("unreachable ingresses/web",),
+    ),
+    Case(
+        "budget without room",
+        web(),
+        "create pdb web --selector=app=web --min-available=3",
+        3,
+        ("blocked poddisruptionbudgets/web",),
+    ),
+    Case(
+        "budget that loses its room",
+        web(BUDGET % 2),
+        "scale deploy/web --replicas=2",
+        3,
+        ("blocked poddisruptionbudgets/web",),
+    ),
+    Case(
+        "drain without room",
+        web(BUDGET % 3),
+        "drain node-1",
+        2,
+        ("never-finishes nodes/node-1", "stuck poddisruptionbudgets/web"),
+    ),
+    # --- data
+    Case(
+        "claim deleted",
+        CLAIM + USER,
+        "delete pvc loose",
+        3,
+        ("data persistentvolumeclaims/loose", "data persistentvolumes/*"),
+        prepare=run("delete pod lonely"),
+    ),
+    Case(
+        "namespace with a claim deleted",
+        CLAIM + USER,
+        "delete ns shop",
+        3,
+        ("data persistentvolumeclaims/loose", "data persistentvolumes/*"),
+        namespace="shop",
+    ),
+    Case(
+        "restart without its config map",
+        CONFIGURED,
+        "rollout restart deploy/app",
+        2,
+        ("never-finishes deployments/app",),
+        prepare=run("delete cm settings"),
+    ),
+    Case("restart of pods with claims", DATABASE, "rollout restart sts/db", 0),
+    Case(
+        "claim in use deleted",
+        CLAIM + USER,
+        "delete pvc loose --wait=false",
+        2,
+        ("never-finishes persistentvolumeclaims/loose", "data persistentvolumeclaims/loose"),
+    ),
+    Case(
+        "claims that go with their pods",
+        DATABASE,
+        "scale sts/db --replicas=1",
+        3,
+        ("data persistentvolumeclaims/data-db-1", "data persistentvolumes/*"),
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_command_has_its_exit_status_and_harm(case: Case) -> None:
+    cluster = cluster_of(case.manifests, case.nodes, case.namespace)
+    case.prepare(cluster)
+    assert harm_of(cluster, case.command, case.stdin) == (case.status, set(case.harm))

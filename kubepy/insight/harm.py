@@ -35,6 +35,7 @@ from kubepy.apiserver.request import OnWrite
 from kubepy.apiserver.views import BUDGETS
 from kubepy.insight import Course, Timeline
 from kubepy.insight.availability import JOBS, Availability, judge
+from kubepy.insight.bounds import DAEMON_SETS
 from kubepy.insight.steps import (
     AVAILABLE,
     DELETED,
@@ -213,8 +214,14 @@ class Comparison:
 
     def _of_workloads(self) -> Iterator[Harm]:
         for course in self._timeline.courses:
-            if self._after.get(*course.key) is not None:
-                yield from of_course(course, self._timeline)
+            before = self._before.get(*course.key)
+            after = self._after.get(*course.key)
+            if after is None:
+                continue
+            is_anew = before is not None and uid_of(before) != uid_of(after)
+            for harm in of_course(course, self._timeline):
+                if harm.kind != BELOW_BOUND or not is_anew:  # nothing is required until it is up
+                    yield harm
 
     def _of_single_pods(self) -> Iterator[Harm]:
         """Yield the harm to pods that nothing controls: nobody makes them again."""
@@ -494,6 +501,8 @@ class Moment(NamedTuple):
 def of_course(course: Course, timeline: Timeline) -> Iterator[Harm]:
     """Yield the harm to a workload that is there in the end."""
     judged = judge(course)
+    if course.key.resource == DAEMON_SETS:
+        judged = list(as_controller_counts(judged, timeline))
     first = judged[0]
     if judged[-1].bounds.is_leaving:
         return
@@ -562,6 +571,22 @@ def is_out(moment: Moment) -> bool:
     if state.bounds.is_leaving or not moment.was_up:
         return False
     return state.numbers.desired > 0 and state.numbers.available == 0
+
+
+def as_controller_counts(
+    judged: Sequence[Availability], timeline: Timeline
+) -> Iterator[Availability]:
+    """Yield the moments of a DaemonSet, which asks for no pod on a node from the moment on at which
+    its controller finds that the node does not fit. Its status says so a few writes later."""
+    last = {time_of(state, timeline): state for state in judged}
+    for state in judged:
+        end = last[time_of(state, timeline)]
+        if state.numbers.desired > end.numbers.desired and state.step:
+            numbers = state.numbers._replace(desired=end.numbers.desired)
+            required = min(state.required or 0, end.required or 0)
+            yield state._replace(numbers=numbers, required=required)
+        else:
+            yield state
 
 
 def share_of(state: Availability) -> float | None:

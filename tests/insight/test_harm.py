@@ -266,7 +266,7 @@ CASES = [
         web(),
         "replace --force -f -",
         3,
-        AWAY,
+        ("outage deployments/web", "unreachable services/web"),
         stdin=DEPLOYMENT % {"name": "web", "replicas": 3},
     ),
     Case("scale to 0", web(), "scale deploy/web --replicas=0", 3, ("unreachable services/web",)),

@@ -43,7 +43,7 @@ from kubepy.quoting import quote
 
 if TYPE_CHECKING:
     from kubepy.insight.plans import Plan, Touched
-    from kubepy.insight.policy import Policy
+    from kubepy.insight.policy import PlanPolicy
     from kubepy.insight.prediction import Prediction
     from kubepy.insight.runs import RunResult
     from kubepy.insight.why.question import Run
@@ -54,7 +54,6 @@ with lazy_imports():  # a completion needs none of these
     from kubepy.cli import plan_policy, plan_processes, plan_text, why
     from kubepy.controlplane import furnishing
     from kubepy.controlplane import open as openings
-    from kubepy.insight import harm as harming
     from kubepy.insight import plans as judgement
     from kubepy.insight import policy as policies
     from kubepy.insight import prediction as predictions
@@ -364,6 +363,11 @@ class Repeated(io.StringIO):
         super().__init__()
         self._stdin: IO[str] | None = stdin
 
+    @property
+    def text(self) -> str:
+        """All of it; "" where nobody has asked for it."""
+        return self.getvalue()
+
     def read(self, size: int | None = -1, /) -> str:
         self._fill()
         return super().read(size)
@@ -479,7 +483,7 @@ class Runner:
         factory: Factory,
         planned: PlannedCommand,
         options: PlanOptions,
-        policy: Policy,
+        policy: PlanPolicy,
         *,
         is_silent: bool = False,
     ) -> None:
@@ -512,10 +516,7 @@ class Runner:
         says about that."""
         jobs = min(self._options.jobs, len(numbers))
         if jobs > 1 and not self._factory.open_cluster:
-            stdin = self._planned.stdin.read() if self._planned.words else ""
-            results = plan_processes.run_in_processes(self._factory, stdin, numbers, jobs)
-            self._has_begun = True
-            self.run(several.worst_of(results).seed)
+            results = self._run_in_processes(numbers, jobs)
         else:
             results = []
             for number in numbers:
@@ -524,6 +525,19 @@ class Runner:
             self._factory.progress.clear()
         if self._varies and not self._is_silent:
             self._seek_remedies()
+        return results
+
+    def _run_in_processes(self, numbers: Sequence[int], jobs: int) -> list[RunResult]:
+        """Make the first run here, which shows whether the command reads standard input, and the
+        others in processes; then make the worst again, which is shown."""
+        first = self.run(numbers[0])
+        stdin = self._planned.stdin
+        text = stdin.text if isinstance(stdin, Repeated) else ""
+        others = plan_processes.run_in_processes(self._factory, text, numbers[1:], jobs)
+        results = [first, *others]
+        worst = several.worst_of(results)
+        if worst is not first:
+            self.run(worst.seed)
         return results
 
     def run(self, number: int) -> RunResult:
@@ -636,15 +650,13 @@ def plan_of(
             )
             planned.messages = planned.messages or distinct(said, MAX_MESSAGES)
 
-    writes = harming.Writes()
-    prediction = predictions.predict(cluster, act, limit, settings, observe=writes.observe)
+    prediction = predictions.predict(cluster, act, limit, settings, observe=touched.writes.observe)
     run = runner_of_remedies(factory, prediction) if with_remedies else None
     return judgement.make_plan(
         planned.line,
         cluster,
         prediction,
         touched,
-        writes=writes,
         has_ended=has_ended,
         run=run,
     )

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from kubepy.cli.errors import CliError
 from kubepy.cli.files import read_string
-from kubepy.insight.policy import Policy, parse_condition, parse_kinds, parse_policy
+from kubepy.insight.policy import PlanPolicy, parse_condition, parse_kinds, parse_policy
 from kubepy.quoting import printable
 from kubepy.storage import yaml
 
 FILE = "kubepy-plan.yaml"
 
 
-def policy_of(fail_on: Sequence[str] | None, fail_if: Sequence[str]) -> Policy:
+def policy_of(fail_on: Sequence[str] | None, fail_if: Sequence[str]) -> PlanPolicy:
     """Return the policy of a command line: that of the file, with the flags.
 
     :param fail_on: replaces the kinds of the file; None: the flag was not given.
@@ -23,7 +23,7 @@ def policy_of(fail_on: Sequence[str] | None, fail_if: Sequence[str]) -> Policy:
     Raises CliError, OSError, FolderError.
     """
     path = find_file(os.getcwd())
-    policy = read_policy(path) if path else Policy()
+    policy = read_policy(path) if path else PlanPolicy()
     if fail_on is not None:
         kinds = [kind for kind in fail_on if kind]
         policy = policy._replace(fail_on=parse_kinds("--fail-on", kinds))
@@ -53,7 +53,7 @@ def folders_above(folder: str) -> list[str]:
     return above
 
 
-def read_policy(path: str) -> Policy:
+def read_policy(path: str) -> PlanPolicy:
     """Read a policy file. Raises CliError, OSError, FolderError."""
     try:
         documents = yaml.load_all(read_string(path), unique_keys=True)

@@ -8,15 +8,15 @@ files of a store.
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kubepy.cli import kuberc
 from kubepy.cli.errors import SilentExit, guarded
-from kubepy.cli.main import Root, with_preferences
-from kubepy.cli.main import main as run_line
-from kubepy.cli.runtime.dispatch import dispatch
+from kubepy.cli.runtime.command import Command
+from kubepy.cli.runtime.dispatch import dispatch, root_command
 from kubepy.cli.runtime.factory import Factory
 
 if TYPE_CHECKING:
@@ -44,19 +44,37 @@ class Part(NamedTuple):
     results: tuple[RunResult, ...]
 
 
-def run_part(program: str, words: Sequence[str], stdin: str, numbers: Sequence[int]) -> Part:
-    """Make some of the runs of a command line ``plan …`` in this process."""
+class PlanLine(NamedTuple):
+    """A command line ``plan …``, as another process runs it.
+
+    :ivar root: the class of the program's own command.
+    :ivar main: runs command lines within it.
+    :ivar stdin: all of its standard input.
+    """
+
+    root: Callable[[str], Command]
+    main: Any
+    program: str
+    words: tuple[str, ...]
+    stdin: str
+
+
+def run_part(line: PlanLine, numbers: Sequence[int]) -> Part:
+    """Make some of the runs of a command line in this process."""
     said = io.StringIO()
-    factory = RunsFactory(io.StringIO(stdin), io.StringIO(), said)
-    factory.program = program
-    factory.words = words
-    factory.main = run_line
+    factory = RunsFactory(io.StringIO(line.stdin), io.StringIO(), said)
+    factory.program = line.program
+    factory.words = line.words
+    factory.main = line.main
     factory.numbers = numbers
-    root = Root(program)
+    root = line.root(line.program)
 
     def execute() -> None:
+        words = list(line.words)
         try:
-            dispatch(root, with_preferences(root, list(words), factory), factory)
+            if factory.has_preferences(words):
+                words = kuberc.applied(root, words, factory)
+            dispatch(root, words, factory)
         finally:
             factory.close()
 
@@ -69,13 +87,12 @@ def run_in_processes(
 ) -> list[RunResult]:
     """Make the runs in so many processes. Raises SilentExit where a run fails, after what it says
     about that."""
+    root = type(root_command(factory))
+    line = PlanLine(root, factory.main, factory.program, tuple(factory.words), stdin)
     parts = min(jobs * PART, len(numbers))
     results: list[RunResult] = []
     with ProcessPoolExecutor(min(jobs, parts), get_context("spawn")) as pool:
-        futures = [
-            pool.submit(run_part, factory.program, list(factory.words), stdin, numbers[part::parts])
-            for part in range(parts)
-        ]
+        futures = [pool.submit(run_part, line, numbers[part::parts]) for part in range(parts)]
         for future in as_completed(futures):
             part = future.result()
             if part.status:

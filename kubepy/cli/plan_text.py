@@ -32,7 +32,7 @@ from kubepy.insight.harm import (
     Harm,
 )
 from kubepy.insight.plans import Plan, PlannedWorkload
-from kubepy.insight.policy import HURTS, Policy, Violation, status_of_plan
+from kubepy.insight.policy import HURTS, HeldCondition, PlanPolicy, status_of_plan
 from kubepy.insight.runs import RunResult, Runs
 from kubepy.insight.why.causes import CAUSES
 from kubepy.quoting import printable
@@ -195,8 +195,8 @@ class PlanText:
         self,
         stream: IO[str],
         plan: Plan,
-        policy: Policy,
-        violations: Sequence[Violation] = (),
+        policy: PlanPolicy,
+        violations: Sequence[HeldCondition] = (),
         *,
         plain: bool = False,
     ) -> None:
@@ -561,11 +561,11 @@ class PlanText:
     def _is_told(self, harm: Harm) -> bool:
         """Return whether a harm has a line of its own: none that another one of the object
         says."""
-        outages = [
-            other for other in self._plan.harm if other.key == harm.key and other.kind == OUTAGE
-        ]
+        others = [other for other in self._plan.harm if other.key == harm.key]
+        outages = [other for other in others if other.kind == OUTAGE]
         if harm.kind == WORSE:
-            return not any(outage.seconds is None for outage in outages)
+            lasts = any(outage.seconds is None for outage in outages)
+            return not lasts and not any(other.kind == NEVER_FINISHES for other in others)
         return harm.kind != NEVER_FINISHES and not (harm.kind == BELOW_BOUND and outages)
 
     def _subject(self, key: Key) -> str:

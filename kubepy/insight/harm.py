@@ -130,7 +130,7 @@ def harm_document(harm: Harm) -> Object:
 # --- what a prediction writes ---------------------------------------------------------------------
 
 
-class Write(NamedTuple):
+class LoggedWrite(NamedTuple):
     """The object of a write, as it was after it; of a deletion, as it was last."""
 
     at: datetime
@@ -143,12 +143,12 @@ class Writes:
     the objects of some kinds (``LOGGED``)."""
 
     def __init__(self) -> None:
-        self._parts: list[tuple[Store, dict[Key, datetime], list[Write]]] = []
+        self._parts: list[tuple[Store, dict[Key, datetime], list[LoggedWrite]]] = []
 
     def observe(self, cluster: LocalCluster) -> OnWrite:
         """Return a function that notes the writes in a fork."""
         times: dict[Key, datetime] = {}
-        log: list[Write] = []
+        log: list[LoggedWrite] = []
         clock = cluster.clock
         self._parts.append((cluster.store, times, log))
 
@@ -157,16 +157,16 @@ class Writes:
                 key = key._replace(name=name_of(obj))
             times[key] = now = clock.now()
             if key.resource in LOGGED:
-                log.append(Write(now, key, obj))
+                log.append(LoggedWrite(now, key, obj))
 
         return note
 
-    def of(self, prediction: Prediction) -> tuple[dict[Key, datetime], list[Write]]:
+    def of(self, prediction: Prediction) -> tuple[dict[Key, datetime], list[LoggedWrite]]:
         """Return the times of the last writes and the log of a prediction, without those of a try
         that came to nothing."""
         stores = (prediction.origin.store, prediction.cluster.store)
         times: dict[Key, datetime] = {}
-        log: list[Write] = []
+        log: list[LoggedWrite] = []
         for store, times_of_part, log_of_part in self._parts:
             if store in stores:
                 times.update(times_of_part)
@@ -177,8 +177,8 @@ class Writes:
 # --- all of it ------------------------------------------------------------------------------------
 
 
-class Comparison:
-    """Compares the objects of a cluster before a change with those after it.
+class HarmSearch:
+    """Finds harm: compares the objects of a cluster before a change with those after it.
 
     :param touched: what the command itself has written.
     """
@@ -361,8 +361,12 @@ class Comparison:
                 key,
                 {"state": "done"},
                 {"state": "stuck", "cause": finding.cause if finding is not None else ""},
-                self._times.get(key, self._after.now),
+                self._times.get(key, self._last_step()),
             )
+
+    def _last_step(self) -> datetime:
+        steps = self._timeline.steps
+        return steps[-1].at if steps else self._timeline.since
 
     def _may_be_stuck(self) -> list[Key]:
         """Return the objects that are no workloads and may have become stuck."""
@@ -488,7 +492,7 @@ def stretches_of(
     return stretches
 
 
-class Moment(NamedTuple):
+class WorkloadMoment(NamedTuple):
     """How a workload stands from a moment on.
 
     :ivar was_up: it had available pods before, since it last asked for none.
@@ -524,8 +528,8 @@ def of_course(course: Course, timeline: Timeline) -> Iterator[Harm]:
 def _worst(
     kind: str,
     key: Key,
-    moments: Sequence[tuple[datetime, Moment]],
-    holds: Callable[[Moment], bool],
+    moments: Sequence[tuple[datetime, WorkloadMoment]],
+    holds: Callable[[WorkloadMoment], bool],
 ) -> Iterator[Harm]:
     """Yield the harm of the longest stretch of a workload in which something holds."""
     stretches = [Stretch(*stretch) for stretch in stretches_of(moments, holds)]
@@ -546,7 +550,7 @@ def _worst(
     yield Harm(kind, key, numbers_of(moments[0][1].state), after, longest.begin, longest.seconds)
 
 
-def moments_of(judged: Iterable[Availability]) -> Iterator[Moment]:
+def moments_of(judged: Iterable[Availability]) -> Iterator[WorkloadMoment]:
     """Yield the moments of a workload with whether it was up before each.
 
     A workload that asks for no pods begins anew; one that is deleted and made again does not.
@@ -561,11 +565,11 @@ def moments_of(judged: Iterable[Availability]) -> Iterator[Moment]:
             is_between = False
         elif not is_between:
             was_up = False
-        yield Moment(state, was_up)
+        yield WorkloadMoment(state, was_up)
         was_up |= is_asking and state.numbers.available > 0
 
 
-def is_out(moment: Moment) -> bool:
+def is_out(moment: WorkloadMoment) -> bool:
     """Return whether a workload has lost all of the pods that it should have."""
     state = moment.state
     if state.bounds.is_leaving or not moment.was_up:
@@ -636,7 +640,7 @@ class Reachability:
     :param log: the writes of the prediction, in order.
     """
 
-    def __init__(self, before: Scene, after: Scene, log: Sequence[Write]) -> None:
+    def __init__(self, before: Scene, after: Scene, log: Sequence[LoggedWrite]) -> None:
         self._before = before
         self._log = [write for write in log if write.key.resource in (SLICES, SERVICES, INGRESSES)]
         self._last = last_writes(self._log, after)
@@ -679,7 +683,7 @@ class Reachability:
         for key in self._objects:
             self._states[key] = [(self._before.now, self._count(key))]
 
-    def _take(self, write: Write, *, is_gone: bool) -> Iterable[Key]:
+    def _take(self, write: LoggedWrite, *, is_gone: bool) -> Iterable[Key]:
         """Do a write; returns the Services and Ingresses whose number it may change."""
         obj = None if is_gone else write.obj
         if write.key.resource == SLICES:
@@ -755,7 +759,7 @@ class Reachability:
         return max(families.values(), default=0)
 
 
-def last_writes(log: Sequence[Write], after: Scene) -> set[int]:
+def last_writes(log: Sequence[LoggedWrite], after: Scene) -> set[int]:
     """Return the positions of the writes that were deletions: the last ones of objects that are not
     there in the end."""
     last: dict[tuple[Key, str], int] = {}

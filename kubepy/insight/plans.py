@@ -21,8 +21,8 @@ from kubepy.insight.harm import (
     KINDS,
     NEVER_FINISHES,
     STUCK,
-    Comparison,
     Harm,
+    HarmSearch,
     Writes,
     harm_document,
     numbers_of,
@@ -61,10 +61,12 @@ class Touched:
     afterwards is not among them.
 
     :ivar keys: in the order in which they were written first.
+    :ivar writes: notes all that the prediction writes.
     """
 
     def __init__(self) -> None:
         self.keys: dict[Key, None] = {}
+        self.writes = Writes()
 
     def watch(self, cluster: LocalCluster) -> None:
         """Let the cluster's client note all that its user writes. Controllers are others, also
@@ -137,7 +139,6 @@ def make_plan(
     prediction: Prediction,
     touched: Touched,
     *,
-    writes: Writes,
     has_ended: bool = True,
     run: Run | None = None,
 ) -> Plan:
@@ -145,7 +146,6 @@ def make_plan(
 
     :param cluster: the cluster that it is about.
     :param touched: what the command itself has written, or drains.
-    :param writes: has observed the prediction.
     :param has_ended: the command has come to an end, and does not wait for something that never
         comes.
     :param run: runs command lines on forks, to try remedies of what blocks the first workload.
@@ -177,7 +177,7 @@ def make_plan(
         finishes,
         tuple(others),
         tuple(workloads.step_tops),
-        tuple(workloads.harm(planned, writes)),
+        tuple(workloads.harm(planned)),
     )
 
 
@@ -210,6 +210,7 @@ class Judge:
         self._counts_all = counts_all
         self._tops: dict[tuple[Key, str], Key] = {}  # by key and UID
         self._written = touched.keys
+        self._writes = touched.writes
         self._touched = {self.top(key) for key in touched.keys}
         self.step_tops = [self.top(step.key, step.owner, step.uid) for step in self._timeline.steps]
         self._courses = {course.key: course for course in self._timeline.courses}
@@ -293,11 +294,11 @@ class Judge:
         """Return the numbers of a workload; those of an object without pods are all 0."""
         return self._courses.get(key) or Course(key, ((0, Numbers()),))
 
-    def harm(self, planned: Sequence[PlannedWorkload], writes: Writes) -> list[Harm]:
+    def harm(self, planned: Sequence[PlannedWorkload]) -> list[Harm]:
         """Return the harm of the change: that of workloads that do not finish, then all other by
         object."""
-        comparison = Comparison(
-            self._before, self._after, self._prediction, writes, self._written.keys()
+        comparison = HarmSearch(
+            self._before, self._after, self._prediction, self._writes, self._written.keys()
         )
         never = [self._never_finishes(workload) for workload in planned if workload.why is not None]
         places = {harm.key: place for place, harm in reversed(list(enumerate(never)))}
@@ -339,7 +340,7 @@ class Judge:
         writes = Writes()
         control = self._prediction.control(writes.observe)
         try:
-            comparison = Comparison(
+            comparison = HarmSearch(
                 self._before, Scene(control.cluster, DIAGNOSES), control, writes, ()
             )
             usual = {(harm.kind, harm.key) for harm in comparison.harms()}

@@ -35,14 +35,14 @@ DOES_NOT_FINISH = 2  # exit statuses
 HURTS = 3
 
 
-class Condition(NamedTuple):
+class FailCondition(NamedTuple):
     """An expression over a workload that must not be true of any."""
 
     text: str
     compiled: checker.Compiled
 
 
-class Policy(NamedTuple):
+class PlanPolicy(NamedTuple):
     """What makes a plan fail.
 
     :ivar fail_on: the kinds of harm.
@@ -50,17 +50,17 @@ class Policy(NamedTuple):
     """
 
     fail_on: tuple[str, ...] = KINDS
-    fail_if: tuple[Condition, ...] = ()
+    fail_if: tuple[FailCondition, ...] = ()
 
 
-class Violation(NamedTuple):
+class HeldCondition(NamedTuple):
     """A condition that holds for a workload."""
 
     condition: str
     key: Key
 
 
-def parse_policy(path: str, value: Any) -> Policy:
+def parse_policy(path: str, value: Any) -> PlanPolicy:
     """Read a policy: a map with ``failOn`` and ``failIf``. Raises FolderError, which names the
     field.
 
@@ -68,7 +68,7 @@ def parse_policy(path: str, value: Any) -> Policy:
     """
     parsers = {"failOn": parse_kinds, "failIf": parse_conditions}
     fields = parse_fields(path, {} if value is None else value, parsers)
-    return Policy(**fields)
+    return PlanPolicy(**fields)
 
 
 def parse_kinds(path: str, value: Any) -> tuple[str, ...]:
@@ -83,14 +83,14 @@ def parse_kinds(path: str, value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def parse_conditions(path: str, value: Any) -> tuple[Condition, ...]:
+def parse_conditions(path: str, value: Any) -> tuple[FailCondition, ...]:
     """Read a list of expressions."""
     if not isinstance(value, list):
         raise field_error(path, "must be a list")
     return tuple(parse_condition(f"{path}[{index}]", text) for index, text in enumerate(value))
 
 
-def parse_condition(path: str, value: Any) -> Condition:
+def parse_condition(path: str, value: Any) -> FailCondition:
     """Compile an expression over a workload. Raises FolderError."""
     text = parse_text(path, value)
     try:
@@ -99,25 +99,25 @@ def parse_condition(path: str, value: Any) -> Condition:
         raise field_error(path, f"does not compile: {str(error).splitlines()[0]}") from None
     if compiled.type not in (cel_types.BOOL, cel_types.DYN):
         raise field_error(path, "must be an expression that is true or false")
-    return Condition(text, compiled)
+    return FailCondition(text, compiled)
 
 
-def violations_of(policy: Policy, plan: Plan) -> list[Violation]:
+def violations_of(policy: PlanPolicy, plan: Plan) -> list[HeldCondition]:
     """Return the conditions that hold, by workload. Raises FolderError for one that cannot be
     evaluated."""
     return list(_violations(policy, plan))
 
 
-def _violations(policy: Policy, plan: Plan) -> Iterator[Violation]:
+def _violations(policy: PlanPolicy, plan: Plan) -> Iterator[HeldCondition]:
     for workload in plan.workloads if policy.fail_if else ():
         known = plan.prediction.cluster.scheme.get(workload.key.resource)
         scope = variables_of(workload, known.kind if known is not None else workload.key.resource)
         for condition in policy.fail_if:
             if _holds(condition, scope):
-                yield Violation(condition.text, workload.key)
+                yield HeldCondition(condition.text, workload.key)
 
 
-def _holds(condition: Condition, scope: Object) -> bool:
+def _holds(condition: FailCondition, scope: Object) -> bool:
     try:
         value = evaluate(condition.compiled.node, scope)
     except CelError as error:
@@ -151,7 +151,7 @@ def available_share(workload: PlannedWorkload) -> float:
     return min(numbers.available / numbers.desired, 1.0)
 
 
-def status_of_plan(policy: Policy, plan: Plan, violations: Sequence[Violation]) -> int:
+def status_of_plan(policy: PlanPolicy, plan: Plan, violations: Sequence[HeldCondition]) -> int:
     """Return the exit status of a plan: 0, DOES_NOT_FINISH or HURTS."""
     if NEVER_FINISHES in policy.fail_on and not plan.finishes:
         return DOES_NOT_FINISH
@@ -161,6 +161,6 @@ def status_of_plan(policy: Policy, plan: Plan, violations: Sequence[Violation]) 
     return 0
 
 
-def violation_document(violation: Violation) -> Object:
+def violation_document(violation: HeldCondition) -> Object:
     """Return a condition that holds as JSON data."""
     return {"expression": violation.condition, "object": violation.key._asdict()}

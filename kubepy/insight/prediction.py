@@ -103,7 +103,6 @@ def predict(
     settings: Mapping[str, Any] = NO_SETTINGS,
     *,
     done: Done | None = None,
-    on_write: OnWrite | None = None,
     observe: Observe | None = None,
 ) -> Prediction:
     """Predict what happens in a cluster after ``act`` has changed it; the cluster itself is not
@@ -118,20 +117,16 @@ def predict(
     :param limit: seconds of the cluster's time after which the prediction ends.
     :param settings: replace those of the cluster's ``kubepy.yaml``.
     :param done: ends the prediction; it is asked about the fork when the work of a moment is done.
-    :param on_write: is told of each request that has written, of ``act`` and of the controllers.
-    :param observe: makes such a function for each fork: the prediction may try a fork of the fork.
+    :param observe: makes, for each fork that the prediction uses, a function that is told of each
+        request that has written, of ``act`` and of the controllers.
 
     Raises what ``act`` raises, FolderError.
     """
     started = cluster.clock.now()
     fork = cluster.fork({"clock": format_exact_time(started), **settings}, is_prediction=True)
     fork = fork.with_faults(cluster.settings.faults)
-
-    def observers(cluster: LocalCluster) -> list[OnWrite]:
-        made = [] if on_write is None else [on_write]
-        return [*made, observe(cluster)] if observe is not None else made
-
-    fork = fork.observed(*observers(fork))
+    if observe is not None:
+        fork = fork.observed(observe(fork))
     revision = fork.client.revision()
     end = fork.clock.limit = later(started, limit)
     is_over_limit = False
@@ -149,7 +144,7 @@ def predict(
     is_cut = work(observed, end, done, repetition, most_writes=WAIT_WRITES)
     last = fork
     if not is_over_limit and is_settled(fork):
-        last = tried_again(fork, end, done, observers) or fork
+        last = tried_again(fork, end, done, observe) or fork
     prediction = Prediction(
         last, started, revision, limit, settled=is_settled(last) and not is_over_limit
     )
@@ -298,20 +293,21 @@ def tried_again(
     fork: LocalCluster,
     end: datetime,
     done: Done | None,
-    observers: Callable[[LocalCluster], Sequence[OnWrite]],
+    observe: Observe | None,
 ) -> LocalCluster | None:
     """Return a settled fork after one more try of what has failed so often that its back-off does
     not grow any more; None where nothing comes of it.
 
     Such tries count as repeating for ever, but after a change they may succeed: a quota was raised.
 
-    :param observers: makes the functions that are told of the writes of the try.
+    :param observe: makes the function that is told of the writes of the try.
     """
     tries = [entry.due for entry in pending(fork) if entry.failures and entry.due]
     if not tries or max(tries) > end or (done is not None and done(fork)):
         return None
     attempt = fork.fork(is_prediction=True).with_faults(fork.settings.faults)
-    attempt = attempt.observed(*observers(attempt))
+    if observe is not None:
+        attempt = attempt.observed(observe(attempt))
     work(attempt, max(tries), done, settled=False)
     work(attempt, end, done)
     if attempt.timeline(after=fork.client.revision()):

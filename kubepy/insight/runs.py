@@ -13,7 +13,7 @@ from kubepy.api.meta import Object
 from kubepy.api.values.goformat import format_duration
 from kubepy.insight.harm import NEVER_FINISHES, Harm, harm_document
 from kubepy.insight.plans import Plan
-from kubepy.insight.policy import DOES_NOT_FINISH, Policy, status_of_plan, violations_of
+from kubepy.insight.policy import DOES_NOT_FINISH, PlanPolicy, status_of_plan, violations_of
 from kubepy.storage import Key
 
 # The cause of a run whose command waits for something that never comes.
@@ -55,7 +55,7 @@ class RunResult(NamedTuple):
         return not self.finishes, self.status != 0, len(self.harm), self.finished_after
 
 
-def result_of(seed: int, plan: Plan, policy: Policy) -> RunResult:
+def result_of(seed: int, plan: Plan, policy: PlanPolicy) -> RunResult:
     """Return what is kept of a run. Raises FolderError for a condition that cannot be evaluated."""
     violations = violations_of(policy, plan)
     status = status_of_plan(policy, plan, violations)

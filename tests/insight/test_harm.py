@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
 from kubepy import Cluster
+from kubepy.cli.main import main
 
 TIMES = {"kubelet": {"readyAfter": "5s", "stopsAfter": "3s"}}
 DEPLOYMENT = """
@@ -399,3 +401,193 @@ def test_command_has_its_exit_status_and_harm(case: Case) -> None:
     cluster = cluster_of(case.manifests, case.nodes, case.namespace)
     case.prepare(cluster)
     assert harm_of(cluster, case.command, case.stdin) == (case.status, set(case.harm))
+
+
+def test_what_happens_without_the_command_is_no_harm_of_it() -> None:
+    cluster = cluster_of(web())
+    crashing = "create deployment shaky --image=busybox -- sh -c 'sleep 60; exit 1'"
+    cluster.run(crashing, check=True)
+    cluster.advance("100s")
+    while cluster.client.get("deployment", "shaky")["status"].get("availableReplicas"):
+        cluster.advance("1s")  # until it has crashed again; then it starts again soon
+    status, harm = harm_of(cluster, "--for=2h set image deploy/web c=web:2")
+    assert (status, harm) == (0, set())
+    assert harm_of(cluster, "--for=2h delete pods -l app=web") == (3, set(AWAY))
+
+
+def test_moments_of_harm_are_those_of_the_steps() -> None:
+    result = cluster_of(web()).run("plan -o json delete pods --all")
+    plan = json.loads(result.stdout)
+    begin = {step["at"] for step in plan["steps"] if step["action"] == "terminating"}
+    for harm in plan["harm"]:
+        assert {harm["at"]} == begin
+        assert harm["for"] == "5s"
+    [outage] = [harm for harm in plan["harm"] if harm["kind"] == "outage"]
+    assert outage["before"] == {"desired": 3, "available": 3}
+    assert outage["after"] == {"desired": 3, "available": 0}
+
+
+# --- what counts ----------------------------------------------------------------------------------
+
+
+def plan_of(cluster: Cluster, words: list[str]) -> tuple[int, str]:
+    """Return the exit status of a plan, and what it says on both streams."""
+    result = cluster.run(["plan", *words])
+    return result.status, result.stdout + result.stderr
+
+
+DELETED = ["delete", "pods", "--all"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "status"),
+    [
+        ([], 3),
+        (["--fail-on=never-finishes"], 0),
+        (["--fail-on=data,outage"], 3),
+        (["--fail-on=data", "--fail-on=blocked"], 0),
+        (["--fail-on="], 0),
+        (["--fail-on=", "--fail-if=available < 0.1"], 3),
+        (["--fail-on=", "--fail-if=finishedAfter > duration('4s')"], 3),
+        (["--fail-on=", "--fail-if=finishedAfter > duration('5s')"], 0),
+        (["--fail-on=", "--fail-if=kind == 'Deployment' && name == 'web' && desired == 3"], 3),
+        (["--fail-on=", "--fail-if=namespace != 'default'", "--fail-if=!finished"], 0),
+    ],
+)
+def test_flags_say_what_counts(flags: list[str], status: int) -> None:
+    assert plan_of(cluster_of(WEB), [*flags, *DELETED])[0] == status
+
+
+def test_what_does_not_finish_takes_longer_than_any_duration() -> None:
+    flags = ["--fail-on=", "--fail-if=finishedAfter > duration('1000h')"]
+    assert plan_of(cluster_of(WEB), [*flags, "set", "image", "deploy/web", "c=nginx:none"])[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("flag", "error"),
+    [
+        ("--fail-on=x", '--fail-on[0]: "x" is none of below-bound, blocked, data,'),
+        ("--fail-if=availible < 1", "--fail-if: does not compile: ERROR:"),
+        ("--fail-if=name", "--fail-if: must be an expression that is true or false"),
+        (
+            "--fail-if=desired / 0 == 1",
+            "fail-if desired / 0 == 1: of Deployment web: division by zero",
+        ),
+        ("--seeds=3..1", "must be a range of seeds such as 0..99"),
+        ("--shard=0/2", "must be a part such as 2/5"),
+        ("--shard=2/2", "--shard=2/2 has no seed of 1"),
+        ("--jobs=0", "--jobs must be at least 1"),
+        ("--seed=-1", "--seed must not be negative"),
+    ],
+)
+def test_wrong_flag_is_an_error_that_names_it(flag: str, error: str) -> None:
+    status, said = plan_of(cluster_of(WEB), [flag, *DELETED])
+    assert status == 1
+    assert error in said
+
+
+def test_policy_file_is_found_above_in_the_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "kubepy-plan.yaml").write_text("failOn: [data]\nfailIf: [available < 0.1]\n")
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    cluster = cluster_of(WEB)
+    status, said = plan_of(cluster, DELETED)
+    assert status == 3
+    assert "\n! deployment web: available < 0.1\n" in said
+    assert "outage now, for 5s: 0/3 available, 3/3 before (not counted)" in said
+    (tmp_path / "kubepy-plan.yaml").write_text("failOn: [data]\n")
+    assert plan_of(cluster, DELETED)[0] == 0
+    assert plan_of(cluster, ["--fail-on=outage", *DELETED])[0] == 3
+    (tmp_path / ".git").rmdir()
+    assert plan_of(cluster, ["--fail-on=outage", *DELETED])[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (
+            "failon: [data]",
+            "kubepy-plan.yaml: failon: unknown field: must be one of failOn, failIf",
+        ),
+        ("failOn: data", "kubepy-plan.yaml: failOn: must be a list"),
+        ("failOn: [outages]", 'kubepy-plan.yaml: failOn[0]: "outages" is none of'),
+        ("failIf: [1]", "kubepy-plan.yaml: failIf[0]: must be a string"),
+        ("failIf: ['x < 1']", "kubepy-plan.yaml: failIf[0]: does not compile"),
+        ("- a", "kubepy-plan.yaml: : must be a map"),
+        ("a: [", "kubepy-plan.yaml: "),
+        ("{}\n---\n{}", "kubepy-plan.yaml: must be one document, not 2"),
+    ],
+)
+def test_wrong_policy_file_is_an_error_that_names_the_field(
+    text: str, error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kubepy-plan.yaml").write_text(text)
+    status, said = plan_of(cluster_of(WEB), DELETED)
+    assert status == 1
+    assert error in said
+
+
+# --- several runs ---------------------------------------------------------------------------------
+
+
+def runs_of(cluster: Cluster, words: list[str]) -> dict[str, Any]:
+    result = cluster.run(["plan", "-o", "json", *words])
+    assert result.stdout, result.stderr
+    document: dict[str, Any] = json.loads(result.stdout)
+    return document
+
+
+SLOWLY = ["--ready-after=1s..30s", "--for=40s"]
+RESTART = ["rollout", "restart", "deploy/web"]
+
+
+def test_failing_seed_is_named_and_repeated() -> None:
+    cluster = cluster_of(WEB)
+    document = runs_of(cluster, [*SLOWLY, "--seeds=0..11", *RESTART])
+    runs = document["runs"]
+    failed = {run["seed"]: run for run in runs["failed"]}
+    assert 0 < len(failed) == 12 - runs["finished"]
+    assert runs["worst"] in failed
+    assert not document["finishes"]
+    for seed in range(12):
+        repeated = runs_of(cluster, [*SLOWLY, f"--seed={seed}", *RESTART])
+        assert repeated["finishes"] == (seed not in failed)
+        assert "runs" not in repeated
+        if seed in failed:
+            assert repeated["harm"] == failed[seed]["harm"]
+            assert repeated["why"][0]["cause"] == failed[seed]["cause"]
+    assert repeated["startedAt"] == document["startedAt"]
+
+
+def test_shards_share_the_seeds() -> None:
+    cluster = cluster_of(WEB)
+    whole = runs_of(cluster, [*SLOWLY, "--runs=7", *RESTART])["runs"]
+    parts = [
+        runs_of(cluster, [*SLOWLY, "--runs=7", f"--shard={part}/2", *RESTART])["runs"]
+        for part in (1, 2)
+    ]
+    assert [part["count"] for part in parts] == [4, 3]
+    failed = [run for part in parts for run in part["failed"]]
+    assert sorted(failed, key=lambda run: run["seed"]) == whole["failed"]
+
+
+def test_several_processes_find_what_one_finds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cluster = Cluster.create(
+        tmp_path / "state", nodes=3, seed=7, clock="2026-01-01T00:00:00Z", settings=TIMES
+    )
+    cluster.run("apply -f -", stdin=WEB, check=True)
+    cluster.advance("1m")
+    cluster.close()
+    said = []
+    for jobs in ("1", "2"):
+        words = ["plan", "-o", "json", *SLOWLY, "--runs=6", f"--jobs={jobs}", *RESTART]
+        assert main(words) == 2
+        said.append(json.loads(capsys.readouterr().out))
+    assert said[0] == said[1]

@@ -315,7 +315,7 @@ def test_many_pods_of_a_rollout_under_way_are_judged_by_a_few(
         on_write: OnWrite,
         done: Done,
     ) -> Prediction:
-        prediction = predict(origin, act, on_write=on_write, done=done)
+        prediction = predict(origin, act, observe=lambda fork: on_write, done=done)
         runs.append(prediction.cluster.client.revision() - origin.client.revision())
         return prediction
 

@@ -100,17 +100,20 @@ class CompileError(ValueError):
     """The errors of an expression that does not compile, in cel-go's words, with their lines."""
 
 
-def parse_expression(text: str) -> Node:
-    """Parse an expression without checking types. Raises CompileError."""
+def parse_expression(text: str, names: Container[str] = ()) -> Node:
+    """Parse an expression without checking types. Raises CompileError.
+
+    :param names: those of variables, which may be reserved words.
+    """
     try:
-        return parse(text)
+        return parse(text, names)
     except CelSyntaxError as error:
         raise CompileError(_with_line(text, str(error), error.at)) from None
 
 
 def compile_expression(text: str, variables: Variables) -> Compiled:
     """Parse and check an expression. Raises CompileError."""
-    node = parse_expression(text)
+    node = parse_expression(text, variables)
     checker = _Checker(variables)
     try:
         result_type = checker.visit(node, variables)

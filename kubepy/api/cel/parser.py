@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any, NamedTuple
 
 from kubepy.api.cel.syntax import (
@@ -95,13 +95,16 @@ _SIZE = 100_000  # characters of an expression
 _DEPTH = 50  # of nested expressions; cel-go accepts more, but Python's stack is limited
 
 
-def parse(text: str) -> Node:
-    """Parse an expression. Raises CelSyntaxError."""
+def parse(text: str, names: Container[str] = ()) -> Node:
+    """Parse an expression. Raises CelSyntaxError.
+
+    :param names: those of variables, which may be reserved words.
+    """
     if len(text) > _SIZE:
         raise CelSyntaxError(
             f"expression code point size exceeds limit: size: {len(text)}, limit {_SIZE}", -1
         )
-    return _Parser(text).expression_to_end()
+    return _Parser(text, names).expression_to_end()
 
 
 # --- tokens ---------------------------------------------------------------------------------------
@@ -208,8 +211,9 @@ def _unescaped(content: str, at: int, *, is_bytes: bool) -> str:
 class _Parser:
     """The recursive descent over the tokens of one expression."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, names: Container[str]) -> None:
         self._tokens = list(tokens(text))
+        self._names = names
         self._position = 0
         self._depth = 0
 
@@ -402,7 +406,7 @@ class _Parser:
             )
 
         name = str(self._advance().value)
-        if name in _RESERVED:
+        if name in _RESERVED and name not in self._names:
             raise CelSyntaxError(f"reserved identifier: {name}", token.at)
         if opening := self._take("("):
             return self._called(name, None, self._arguments(")"), opening.at)

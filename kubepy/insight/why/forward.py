@@ -68,7 +68,7 @@ class RunForward:
             return predict(
                 self._question.cluster,
                 lambda fork: self._begin(fork, still),
-                on_write=self._note,
+                observe=lambda fork: self._note,
                 done=self._is_over_early if still else self._is_over,
             ).cluster
         except BudgetSpent:
@@ -180,7 +180,10 @@ def run_to_contest(question: Question, scene: Scene, asked: Object) -> LocalClus
 
     try:
         end = predict(
-            question.cluster, lambda fork: None, on_write=budget.count_write, done=is_over
+            question.cluster,
+            lambda fork: None,
+            observe=lambda fork: budget.count_write,
+            done=is_over,
         ).cluster
     except BudgetSpent:
         return None

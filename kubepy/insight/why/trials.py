@@ -93,7 +93,7 @@ class TrialRun:
             prediction = predict(
                 self._question.cluster,
                 self._act,
-                on_write=self._budget.count_write,
+                observe=lambda fork: self._budget.count_write,
                 done=self._is_over,
             )
         except BudgetSpent:

@@ -64,7 +64,7 @@ class Gap(NamedTuple):
     text: str
 
 
-class Stretch(NamedTuple):
+class TimeStretch(NamedTuple):
     """A part of the axis between two moments of note: its gaps, and how long they last together."""
 
     gaps: list[int]
@@ -142,7 +142,7 @@ class Scale:
             first += count
         self._gap_places.append((x, x + rooms[-1]))
 
-    def _gap_of(self, stretch: Stretch) -> Gap:
+    def _gap_of(self, stretch: TimeStretch) -> Gap:
         """Return the place of a stretch that is cut short."""
         begin = self._gap_places[stretch.gaps[0]][0]
         end = self._gap_places[stretch.gaps[-1]][1]
@@ -219,14 +219,14 @@ def major_moments(groups: list[tuple[datetime, int]], minor: Collection[int]) ->
     return is_major if any(is_major) else [True] * len(groups)
 
 
-def stretches_of(seconds: list[float], is_major: list[bool]) -> Iterator[Stretch]:
+def stretches_of(seconds: list[float], is_major: list[bool]) -> Iterator[TimeStretch]:
     """Yield the parts of the axis. Gap 0 is before the first moment, the last one behind the last
     moment."""
     gaps = list[int]()
     for gap in range(len(seconds)):
         gaps.append(gap)
         if gap == len(is_major) or is_major[gap]:
-            yield Stretch(gaps, sum(seconds[own] for own in gaps))
+            yield TimeStretch(gaps, sum(seconds[own] for own in gaps))
             gaps = []
 
 

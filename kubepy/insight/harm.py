@@ -249,7 +249,7 @@ class HarmSearch:
                 yield from self._of_single_pod(key, states)
 
     def _of_single_pod(self, key: Key, states: Sequence[tuple[datetime, bool]]) -> Iterator[Harm]:
-        away = [Stretch(*stretch) for stretch in stretches_of(states, lambda is_up: not is_up)]
+        away = [HarmTime(*stretch) for stretch in stretches_of(states, lambda is_up: not is_up)]
         if not away:
             return
         longest = longest_of(away)
@@ -451,7 +451,7 @@ def blocks(budget: Object) -> bool:
 State = TypeVar("State")
 
 
-class Stretch(NamedTuple):
+class HarmTime(NamedTuple):
     """A time, without its end; None: until the end of all."""
 
     begin: datetime
@@ -464,7 +464,7 @@ class Stretch(NamedTuple):
         return (self.end - self.begin).total_seconds()
 
 
-def longest_of(stretches: Iterable[Stretch]) -> Stretch:
+def longest_of(stretches: Iterable[HarmTime]) -> HarmTime:
     """Return the longest of some stretches, the first of several."""
     return max(
         stretches,
@@ -532,7 +532,7 @@ def _worst(
     holds: Callable[[WorkloadMoment], bool],
 ) -> Iterator[Harm]:
     """Yield the harm of the longest stretch of a workload in which something holds."""
-    stretches = [Stretch(*stretch) for stretch in stretches_of(moments, holds)]
+    stretches = [HarmTime(*stretch) for stretch in stretches_of(moments, holds)]
     if not stretches:
         return
     longest = longest_of(stretches)
@@ -772,7 +772,7 @@ def last_writes(log: Sequence[LoggedWrite], after: Scene) -> set[int]:
     }
 
 
-def unreachable_of(states: States) -> tuple[int, Stretch] | None:
+def unreachable_of(states: States) -> tuple[int, HarmTime] | None:
     """Return how many endpoints there were, and the longest time in which there were none any more;
     None where there always were some, or never."""
     had = 0
@@ -780,7 +780,7 @@ def unreachable_of(states: States) -> tuple[int, Stretch] | None:
     for at, count in states:
         moments.append((at, (had, count == 0 and had > 0)))
         had = count or had
-    stretches = [Stretch(*stretch) for stretch in stretches_of(moments, lambda state: state[1])]
+    stretches = [HarmTime(*stretch) for stretch in stretches_of(moments, lambda state: state[1])]
     if not stretches:
         return None
     longest = longest_of(stretches)

@@ -189,7 +189,7 @@ kubepy plan --ready-after=5s..20s --runs=20 rollout restart deploy/web
 kubepy plan -o json rollout undo ds/log-agent --to-revision=1
 
 # Fail only where a workload has less than 80 % of its pods, or loses all of them
-kubepy plan --fail-on=never-finishes,outage --fail-if='available < 0.8' drain node-1
+kubepy plan --fail-on=never-finishes,outage --fail-if='available < 0.8' rollout restart ds/log-agent
 """,
 )
 def plan(factory: Factory, options: PlanOptions) -> None:

@@ -10,8 +10,7 @@ import pytest
 
 from kubepy import Cluster, Why
 from kubepy.apiserver.cluster import LocalCluster
-from kubepy.apiserver.request import OnWrite
-from kubepy.insight.prediction import Done, Prediction, predict
+from kubepy.insight.prediction import Done, Observe, Prediction, predict
 from kubepy.insight.why import forward
 from kubepy.insight.why.scene import value_at
 
@@ -312,10 +311,10 @@ def test_many_pods_of_a_rollout_under_way_are_judged_by_a_few(
         origin: LocalCluster,
         act: Callable[[LocalCluster], object],
         *,
-        on_write: OnWrite,
+        observe: Observe,
         done: Done,
     ) -> Prediction:
-        prediction = predict(origin, act, observe=lambda fork: on_write, done=done)
+        prediction = predict(origin, act, observe=observe, done=done)
         runs.append(prediction.cluster.client.revision() - origin.client.revision())
         return prediction
 

@@ -16,6 +16,7 @@ from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.api.scheme import Resource, Scheme
 from kubepy.apiserver.client import CRDS, Client
 from kubepy.apiserver.kinds import new_strategy
+from kubepy.apiserver.request import WriteOptions
 from kubepy.apiserver.server import Server
 from kubepy.apiserver.settings import (
     FULL,
@@ -46,7 +47,7 @@ with lazy_imports():
     from kubepy.api.schema import customresources
     from kubepy.api.values import goformat
     from kubepy.apiserver import bootstrap, edit_admission, rule_settings, unserved, views
-    from kubepy.apiserver.requests import handwritten, other_objects
+    from kubepy.apiserver.requests import decoding, handwritten, other_objects
     from kubepy.storage import indexes, manifests, timeline
 
 FAULTS_SEED = (
@@ -298,6 +299,22 @@ class LocalCluster:
             return state.timeline_since(first, keep, after)
         finally:
             state.close()
+
+    def decoded(self, resource: Resource, obj: Object, unknown_fields: list[str]) -> Object:
+        """Return an object as its type in the stored version, with the defaults of its kind. Raises
+        BadRequest.
+
+        :param unknown_fields: takes the paths of the fields that the kind does not have, which are
+            left out.
+        """
+        options = WriteOptions(field_validation="Ignore")
+        return decoding.decode(
+            self._server, resource, obj, options, lambda warning: None, unknown_fields
+        )
+
+    def name_problems(self, resource: Resource, name: str) -> list[str]:
+        """Return what is wrong with the name of an object, in upstream's words."""
+        return self._server.strategy(resource).validate_name(name)
 
     def is_unfinished(self) -> bool:
         """Tell whether the process that began to make this cluster died before it was done."""

@@ -22,11 +22,12 @@ with lazy_imports():
 if TYPE_CHECKING:
     from ipaddress import IPv4Network
 
+    from kubepy.apiserver.absence import AbsentObjects
     from kubepy.apiserver.fault_settings import FaultSettings
     from kubepy.apiserver.rule_settings import RuleSettings
 
 with lazy_imports():
-    from kubepy.apiserver import fault_settings, rule_settings
+    from kubepy.apiserver import absence, fault_settings, rule_settings
 
 FINEST = "time goes by microseconds"
 AUTO, NEVER = "auto", "never"
@@ -96,6 +97,7 @@ class KubeletSettings(NamedTuple):
     :param containers: ``modelled`` or ``simple``: whether containers do what their manifests say,
         or run.
     :param rules: what containers do that cannot be known from their manifests; None: nothing.
+    :param silent_nodes: the nodes whose kubelets report nothing, so that they stay as they are.
     """
 
     outcome: str = ""
@@ -106,6 +108,7 @@ class KubeletSettings(NamedTuple):
     references: str = ""
     containers: str = SIMPLE
     rules: RuleSettings | None = None
+    silent_nodes: frozenset[str] = frozenset()
 
     @property
     def identity(self) -> str:
@@ -115,6 +118,8 @@ class KubeletSettings(NamedTuple):
             text = f"{text} {self.containers}"
         if self.rules is not None:
             text = f"{text} {self.rules.source}"
+        if self.silent_nodes:
+            text = f"{text} {sorted(self.silent_nodes)}"
         return text
 
     def annotations(self) -> dict[str, str]:
@@ -169,6 +174,7 @@ class ClusterSettings(NamedTuple):
     :param timeline: how long the cluster remembers what has happened.
     :param limits: how many objects it takes.
     :param faults: what goes wrong; None: nothing.
+    :param absent: what an imported source names and does not hold; None: nothing.
     """
 
     clock: datetime | None = None
@@ -183,6 +189,7 @@ class ClusterSettings(NamedTuple):
     timeline: TimelineSettings = TimelineSettings()
     limits: Limits = Limits()
     faults: FaultSettings | None = None
+    absent: AbsentObjects | None = None
 
     @property
     def implied_resources(self) -> frozenset[str]:
@@ -378,7 +385,7 @@ def new_cluster_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kubelet(value: Any, folder: str = "") -> KubeletSettings:
-    names = (*KUBELET_TEXTS, "containers", "rules")
+    names = (*KUBELET_TEXTS, "containers", "rules", "silentNodes")
     if not isinstance(value, dict):
         raise invalid("kubelet", f"must be a map of {', '.join(names)}")
     values: dict[str, Any] = {}
@@ -392,11 +399,20 @@ def _kubelet(value: Any, folder: str = "") -> KubeletSettings:
             values["rules"] = rule_settings.parse_rules(setting, folder)
         elif key == "containers":
             values["containers"] = choice(field, MODELLED, SIMPLE)(setting)
+        elif key == "silentNodes":
+            values["silent_nodes"] = _silent_nodes(field, setting)
         else:
             name = re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", key)
             values[name] = _annotation_text(field, key, setting)
 
     return KubeletSettings(**values)
+
+
+def _silent_nodes(field: str, value: Any) -> frozenset[str]:
+    """Check a list of names of nodes."""
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise invalid(field, "must be a list of names of nodes")
+    return frozenset(value)
 
 
 def _annotation_text(field: str, key: str, setting: Any) -> str:
@@ -496,4 +512,5 @@ PARSERS: dict[str, Callable[[Any], Any]] = {
     "timeline": _timeline,
     "limits": _limits,
     "faults": lambda value: fault_settings.parse_faults("kubepy.yaml: faults", value),
+    "absent": lambda value: absence.parse_absent(value),
 }

@@ -30,6 +30,7 @@ with lazy_imports():
         explain,
         expose,
         get,
+        importing,
         kuberc,
         kustomize,
         label,
@@ -463,6 +464,9 @@ COMMANDS: dict[str, Entry] = {
     "alpha": Entry(lambda: help_commands.alpha, "Commands that could still change: there are none"),
     "help": Entry(lambda: help_commands.help_, "Show the help of a command"),
     "init": Entry(lambda: state_folder.init, "Make a cluster: a new state folder, or one in etcd"),
+    "import": Entry(
+        lambda: importing.import_, "Make a cluster of somebody else's: dumps, files, an etcd"
+    ),
     "controller": Entry(
         lambda: controller.controller, "Run controllers, scheduler and simulated kubelets"
     ),
@@ -506,6 +510,7 @@ OWN_GROUP = "State Folder Commands"  # those that kubectl does not have
 GROUPS: dict[str, tuple[str, ...]] = {
     OWN_GROUP: (
         "init",
+        "import",
         "controller",
         "serve",
         "mcp",

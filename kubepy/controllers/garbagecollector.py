@@ -87,6 +87,7 @@ class GarbageCollector:
         self._absent: dict[
             str, OwnerIdentity
         ] = {}  # deleted owners that still have dependents, by uid
+        self._unheld = context.client.settings.absent  # owners that an imported source only names
         self._retired: set[str] = set()  # resources whose CustomResourceDefinition was deleted
         self.queue = context.new_queue()
 
@@ -188,6 +189,8 @@ class GarbageCollector:
             del self._absent[uid]
 
     def _is_solid(self, key: Key, reference: OwnerReference) -> bool:
+        if self._is_unheld(key, reference):
+            return True
         try:
             owner = self._find_owner(key, reference)
         except (UnknownOwnerError, InvalidOwnerError):
@@ -268,6 +271,9 @@ class GarbageCollector:
         InvalidOwnerError, Status."""
         owners = Owners([], [], [])
         for reference in references:
+            if self._is_unheld(key, reference):
+                owners.solid.append(reference)
+                continue
             if self._resource(reference) is None and self._is_retired(key, reference):
                 # it can't be looked up any more: it was deleted together with its definition
                 owner = None
@@ -298,6 +304,19 @@ class GarbageCollector:
             reference["name"],
             reference["uid"],
         )
+
+    def _is_unheld(self, key: Key, reference: OwnerReference) -> bool:
+        """Tell whether an owner counts as there though the cluster does not hold it, since nobody
+        has made another object of its name."""
+        if self._unheld is None:
+            return False
+        owner = self._unheld.owner(reference)
+        if owner is None or owner.namespace not in ("", key.namespace):
+            return False
+        resource = self._resource(reference)
+        if resource is None:
+            return True
+        return self._informers.get(resource.key, owner.namespace, owner.name) is None
 
     def _find_owner(self, key: Key, reference: OwnerReference) -> Object | None:
         """Return the owner of that kind, name and uid in the dependent's namespace (or in none), or

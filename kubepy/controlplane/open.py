@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kubepy.apiserver.cluster import NO_SETTINGS, UNFINISHED, VOLATILE, LocalCluster
 from kubepy.apiserver.settings import FULL, NEVER, new_cluster_settings
@@ -33,13 +33,28 @@ with lazy_imports():
     from kubepy.api import storedforms
     from kubepy.kubelet import usage
     from kubepy.runtime import checkpoint as checkpoints
-    from kubepy.storage import memory
+    from kubepy.storage import memory, model
+    from kubepy.storage import state as states
     from kubepy.storage.etcd import address as addresses
     from kubepy.storage.etcd import copying as etcd_copying
     from kubepy.storage.etcd import store as etcd_stores
     from kubepy.storage.etcd import writeorder as writeorders
     from kubepy.storage.folder import copying, shared
     from kubepy.storage.folder import store as folder_stores
+
+
+class ImportedObject(NamedTuple):
+    """An object that a cluster is made of.
+
+    :ivar revision: its resourceVersion, which no other object has.
+    :ivar expires: when it is over, in seconds since the epoch; None: never.
+    """
+
+    key: Key
+    revision: int
+    object: Object
+    expires: float | None = None
+
 
 MEMORY = "memory:"
 ETCD = ("etcd://", "etcds://")
@@ -145,6 +160,25 @@ def make_cluster(
         cluster = _open(place, lock_timeout)
     cluster.bootstrap()
     return cluster
+
+
+def cluster_of_objects(
+    objects: Iterable[ImportedObject], settings: Mapping[str, Any], meta: Mapping[str, str]
+) -> LocalCluster:
+    """Make a cluster in memory of objects as they are, with their resourceVersions, and of small
+    values. What every cluster has besides is for :meth:`LocalCluster.bootstrap`. Raises
+    FolderError."""
+    records = [
+        states.ObjectRecord(
+            imported.key, imported.revision, model.to_json(imported.object), imported.expires
+        )
+        for imported in objects
+    ]
+    revision = max((record.revision for record in records), default=0)
+    state = states.State({"formatVersion": 1, **new_cluster_settings(settings)})
+    state = state.with_records(((record, None) for record in records), revision)
+    values = state.meta.changed((name, (value,)) for name, value in meta.items())
+    return _cluster(new_memory_store(state._replace(meta=values, compacted=revision)))
 
 
 def begin_cluster(place: Path | str, settings: Mapping[str, Any]) -> None:

@@ -17,7 +17,7 @@ from kubepy.api.meta import (
     namespace_of,
     uid_of,
 )
-from kubepy.api.objects.nodes import DOWN_UNTIL, down_until, is_down
+from kubepy.api.objects.nodes import DOWN_UNTIL, down_until, is_down, is_node_unknown
 from kubepy.api.objects.outcomes import (
     EXIT_CODE,
     POD_OUTCOME,
@@ -118,6 +118,7 @@ class Kubelet:
             if value
         }
         self._rules = Rules(self._draw, defaults, self._moments.exact, context.informers.get)
+        self._silent_nodes = context.client.settings.kubelet.silent_nodes
         self._turns: dict[str, int] = {}  # how often each Service was asked
         self._modelled: ModelledPods | None = None
         if context.client.settings.kubelet.containers == MODELLED:
@@ -318,6 +319,8 @@ class Kubelet:
         node = self._nodes.get("", node_name(pod))
         if node is None or is_down(node, self._clock.now()):
             return None
+        if node_name(pod) in self._silent_nodes and is_node_unknown(node):
+            return None
         faults = self._client.settings.faults
         annotations = annotations_of(node)
         if (
@@ -486,6 +489,8 @@ class Kubelet:
 
     def _is_report_due(self, node: Node) -> bool:
         """Tell whether the status of a node lacks what its kubelet would report."""
+        if name_of(node) in self._silent_nodes:
+            return False
         if self._modelled is not None:
             return is_report_due(node)
         return is_registration_due(node)

@@ -21,7 +21,7 @@ from kubepy.lazy import lazy_imports
 
 with lazy_imports():
     from kubepy.kubelet import behaviours
-    from kubepy.kubelet.modelled import agent, host, life, records, stopping
+    from kubepy.kubelet.modelled import agent, host, life, logs, records, stopping
     from kubepy.shell import programs, surroundings
 
 if TYPE_CHECKING:
@@ -314,8 +314,11 @@ def printed_by(client: Client, pod: Pod, container: str, run: int) -> list[Print
 
     :param run: 1 for the first run.
     """
-    if not runs_containers(client) or client.value(f"{records.RECORD}{uid_of(pod)}") is None:
+    if not runs_containers(client):
         return None
+    if client.value(f"{records.RECORD}{uid_of(pod)}") is None:
+        text = client.value(logs.log_name(uid_of(pod), container, run))  # of an imported pod
+        return None if text is None else logs.parse_log(text)
     pods = agent.modelled_pods_of(client)
     record = pods.record(pod, client.clock.now())
     container_record = record.containers.get(container)

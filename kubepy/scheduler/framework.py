@@ -19,6 +19,7 @@ from kubepy.scheduler.cache import Cache, NodeInfo, PodInfo
 
 if TYPE_CHECKING:
     from kubepy.api.typed import PersistentVolume, PersistentVolumeClaim, StorageClass
+    from kubepy.apiserver.absence import AbsentObjects
 
 # The actions of a cluster event, for which plugins register.
 NODE_ADD = "node added"
@@ -86,6 +87,7 @@ class Handle(NamedTuple):
 
     cache: Cache
     informers: Informers
+    absent: AbsentObjects | None = None  # claims that an imported source names and does not hold
 
     @property
     def claims(self) -> Lister[PersistentVolumeClaim]:

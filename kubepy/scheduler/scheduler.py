@@ -231,7 +231,9 @@ class Scheduler:
     def _handle(self) -> Handle:
         """Return what plugins read; made when it is first needed."""
         if self._shared_handle is None:
-            self._shared_handle = Handle(Cache(self._informers), self._informers)
+            self._shared_handle = Handle(
+                Cache(self._informers), self._informers, self._client.settings.absent
+            )
         return self._shared_handle
 
     def _bind(self, result: FitResult, node_info: NodeInfo) -> None:

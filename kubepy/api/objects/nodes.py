@@ -66,6 +66,12 @@ def is_node_ready(node: AnyObject) -> bool:
     return condition is not None and condition.get("status") == "True"
 
 
+def is_node_unknown(node: AnyObject) -> bool:
+    """Return whether nobody knows if the node is ready: its kubelet does not answer."""
+    condition = get_condition(node, "Ready")
+    return condition is not None and condition.get("status") == "Unknown"
+
+
 def down_until(node: AnyObject) -> datetime | None:
     """Return until when the node's kubelet is down, or was; None if it is up. What is no time
     counts for nothing."""

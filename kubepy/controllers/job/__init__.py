@@ -124,7 +124,8 @@ class JobController:
             return True
         job = self._owners.owner_of(pod)
         if job is None:
-            return False
+            absent = self._client.settings.absent
+            return absent is not None and absent.owner(reference) is not None
         if is_managed_by_external_controller(job):
             return True
         return not is_finished(job)

@@ -130,6 +130,7 @@ def node_agent(
         images={},
         lasting=LastingVolumes(client.value, client.set_values, find),
         defaults=defaults,
+        absent=client.settings.absent,
     )
     return agent
 

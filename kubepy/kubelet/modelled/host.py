@@ -32,7 +32,11 @@ from kubepy.kubelet.environment import (
 )
 from kubepy.kubelet.images import facts_of, has_busybox
 from kubepy.kubelet.lastingvolumes import unprocessed_claims
-from kubepy.kubelet.modelled.leniency import ignores_references, with_optional_references
+from kubepy.kubelet.modelled.leniency import (
+    ignores_references,
+    with_optional_references,
+    without_absent_references,
+)
 from kubepy.kubelet.modelled.life import MainProcess
 from kubepy.kubelet.modelled.logs import LogStore, last_lines
 from kubepy.kubelet.modelled.programs import mount_of, program_of
@@ -56,6 +60,7 @@ if TYPE_CHECKING:
     from kubepy.api.meta import AnyObject, Object
     from kubepy.api.objects.references import Find
     from kubepy.api.typed import Container, Node, Pod
+    from kubepy.apiserver.absence import AbsentObjects
     from kubepy.kubelet.lastingvolumes import LastingVolumes
     from kubepy.kubelet.network import ClusterView
     from kubepy.kubelet.network.connections import Connections
@@ -76,6 +81,7 @@ class NodeAgent(NamedTuple):
     :ivar find: looks up a ConfigMap or a Secret.
     :ivar view: reads objects, for the network.
     :ivar defaults: the annotations that pods have by the settings of the cluster.
+    :ivar absent: what an imported source names and does not hold: no pod waits for it.
     """
 
     behaviours: Behaviours
@@ -87,12 +93,15 @@ class NodeAgent(NamedTuple):
     images: dict[str, dict[str, bool]]
     lasting: LastingVolumes
     defaults: Mapping[str, str]
+    absent: AbsentObjects | None = None
 
     def pod_to_run(self, pod: Pod, node: Node) -> Pod:
         """Return a pod as its containers are run: without what it must have, where an annotation
         says so."""
         if ignores_references(pod, node, self.defaults):
             return with_optional_references(pod, self.find)
+        if self.absent is not None:
+            return without_absent_references(pod, self.find, self.absent)
         return pod
 
 

@@ -91,8 +91,11 @@ class LogStore:
     def append(
         self, uid: str, container: str, run: int, output: list[tuple[datetime, str, bytes]]
     ) -> None:
-        """Append to the log of a run."""
+        """Append to the log of a run. What is older than the log's last line is in it already: a
+        program of which the log was imported is run again from its begin."""
         entries = self.read(uid, container, run)
+        if entries:
+            output = [part for part in output if part[0] >= entries[-1].time]
         join_output(entries, output)
         self._set_value(log_name(uid, container, run), dump_log(entries))
 

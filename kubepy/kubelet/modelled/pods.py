@@ -214,6 +214,13 @@ class ModelledPods:
         if text != self._value(name):
             self._set_values({name: text})
 
+    def _forget_imported_logs(self, pod: Pod) -> None:
+        """Remove the logs of a pod that just ran, and was imported with them."""
+        for status in (pod.get("status") or {}).get("containerStatuses") or ():
+            restarts = status.get("restartCount", 0)
+            for run in (restarts + 1, restarts):
+                self.agent.logs.remove(uid_of(pod), status["name"], run)
+
     def forget(self, pod: Pod) -> None:
         """Remove what is known of a pod that is gone."""
         uid = uid_of(pod)
@@ -221,6 +228,7 @@ class ModelledPods:
         name = f"{RECORD}{uid}"
         record = load_record(self._value(name))
         if record is None:
+            self._forget_imported_logs(pod)
             return
         for container in record.containers.values():
             for run in (container.runs, container.runs - 1):

@@ -85,6 +85,8 @@ class VolumeBinding(FilterPlugin):
         claims = []
         for use in uses_of(pod.pod):
             claim = handle.claims.get(pod.namespace, use.claim)
+            if claim is None and _counts_as_there(pod, use, handle):
+                continue
             reason = _why_unusable(pod, use, claim)
             if reason or claim is None:
                 return PluginStatus((reason,), False, self.name)
@@ -142,6 +144,13 @@ def _is_claim_of(pod: PodInfo, claim: AnyObject) -> bool:
         return False
     name = name_of(claim)
     return any(use.claim == name for use in uses_of(pod.pod))
+
+
+def _counts_as_there(pod: PodInfo, use: Use, handle: Handle) -> bool:
+    """Tell whether a claim that the cluster does not hold was there where the pod came from."""
+    if handle.absent is None:
+        return False
+    return handle.absent.has("PersistentVolumeClaim", pod.namespace, use.claim)
 
 
 def _why_unusable(pod: PodInfo, use: Use, claim: PersistentVolumeClaim | None) -> str:

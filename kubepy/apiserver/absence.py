@@ -1,0 +1,97 @@
+"""The setting ``absent``: objects that the source of an import names and does not hold.
+
+They count as there until somebody makes an object of that name, or deletes them: owners for the
+garbage collector and for controllers, ConfigMaps, Secrets and claims for kubelets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from kubepy.api.meta import Object
+from kubepy.apiserver.strict_fields import field_error, map_of, parse_text
+
+REFERENCE_KINDS = ("ConfigMap", "Secret", "PersistentVolumeClaim")
+
+
+class AbsentObject(NamedTuple):
+    """An object that is named and not held.
+
+    :ivar uid: as owner references name it; "" where only its name is known.
+    """
+
+    api_version: str
+    kind: str
+    name: str
+    namespace: str = ""
+    uid: str = ""
+
+    def as_setting(self) -> Object:
+        """Return the entry in ``kubepy.yaml``."""
+        entry = {
+            "apiVersion": self.api_version,
+            "kind": self.kind,
+            "namespace": self.namespace,
+            "name": self.name,
+            "uid": self.uid,
+        }
+        return {name: value for name, value in entry.items() if value}
+
+
+class AbsentObjects:
+    """The absent objects of a cluster, by what they are looked up by."""
+
+    def __init__(self, objects: Iterable[AbsentObject] = ()) -> None:
+        self.objects = tuple(objects)
+        self._owners = {obj.uid: obj for obj in self.objects if obj.uid}
+        self._named = {(obj.kind, obj.namespace, obj.name) for obj in self.objects if not obj.uid}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AbsentObjects) and self.objects == other.objects
+
+    def __hash__(self) -> int:
+        return hash(self.objects)
+
+    def __bool__(self) -> bool:
+        return bool(self.objects)
+
+    def owner(self, reference: Mapping[str, Any]) -> AbsentObject | None:
+        """Return the absent object that an owner reference names; None: it names another."""
+        if not self._owners:
+            return None
+        owner = self._owners.get(reference["uid"])
+        if owner is None:
+            return None
+        named = (reference["apiVersion"], reference["kind"], reference["name"])
+        if named != (owner.api_version, owner.kind, owner.name):
+            return None
+        return owner
+
+    def has(self, kind: str, namespace: str, name: str) -> bool:
+        """Tell whether a ConfigMap, Secret or claim of that name is absent."""
+        return (kind, namespace, name) in self._named
+
+
+NO_ABSENT_OBJECTS = AbsentObjects()
+
+
+def parse_absent(value: Any) -> AbsentObjects:
+    """Check the setting. Raises FolderError, which names the field."""
+    path = "kubepy.yaml: absent"
+    if not isinstance(value, list):
+        raise field_error(path, "must be a list of objects that are named and not held")
+    parse = map_of(
+        AbsentObject,
+        {
+            "apiVersion": parse_text,
+            "kind": parse_text,
+            "namespace": parse_text,
+            "name": parse_text,
+            "uid": parse_text,
+        },
+        "apiVersion",
+        "kind",
+        "name",
+    )
+    return AbsentObjects(parse(f"{path}[{index}]", entry) for index, entry in enumerate(value))

@@ -1,0 +1,152 @@
+"""The files of a source: a file, standard input, a folder of any depth, or an archive (tar, tar.gz)
+of any of these.
+
+Nothing is written while a source is read, and no link in a folder or an archive is followed.
+"""
+
+from __future__ import annotations
+
+import os
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from typing import IO, NamedTuple
+
+from kubepy.importing.errors import SourceError
+from kubepy.quoting import printable
+
+STDIN = "-"
+ARCHIVES = (".tar.gz", ".tgz", ".tar")
+LARGEST = 512 * 1024 * 1024  # bytes of one file, unpacked
+LARGEST_ARCHIVE = 4 * 1024 * 1024 * 1024  # bytes of all its files, unpacked
+GZIP = b"\x1f\x8b"
+TAR_MAGIC = (257, b"ustar")  # where it is, and what
+
+
+class SourceFile(NamedTuple):
+    """A file of a source.
+
+    :ivar path: its path within the source, with slashes.
+    :ivar shown: its path as messages name it.
+    :ivar is_named: the user has named this very file, so that it must hold objects.
+    """
+
+    path: str
+    shown: str
+    read: Callable[[], bytes]
+    is_named: bool = False
+
+
+def files_of(source: str, stdin: IO[str]) -> Iterator[SourceFile]:
+    """Yield the files of a source. Raises SourceError for one that is not there or cannot be
+    read."""
+    if source == STDIN:
+        data = _standard_input(stdin)
+        yield from _files_in(data, "standard input")
+        return
+    if not os.path.lexists(source):
+        raise SourceError(f"{source}: there is no such file or folder")
+    if os.path.isdir(source):
+        yield from _files_of_folder(source)
+        return
+    data = read_file(source)
+    yield from _files_in(data, source)
+
+
+def read_file(path: str) -> bytes:
+    """Return the content of a file. Raises SourceError."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror}") from None
+    if len(data) > LARGEST:
+        raise SourceError(f"{path}: is larger than {LARGEST >> 20} MiB")
+    return data
+
+
+def _standard_input(stdin: IO[str]) -> bytes:
+    buffer: IO[bytes] | None = getattr(stdin, "buffer", None)
+    if buffer is None:
+        return stdin.read().encode("utf-8", "surrogateescape")
+    return buffer.read()
+
+
+def _files_in(data: bytes, shown: str) -> Iterator[SourceFile]:
+    """Yield the files of an archive, or a file that is none."""
+    position, magic = TAR_MAGIC
+    is_tar = data[position : position + len(magic)] == magic
+    if not is_tar and not data.startswith(GZIP):
+        name = shown.replace(os.sep, "/")
+        yield SourceFile(name, shown, lambda: data, is_named=True)
+        return
+    try:
+        if data.startswith(GZIP) and not _holds_tar(data):
+            text = zlib.decompress(data, wbits=31)
+            yield SourceFile(shown.removesuffix(".gz"), shown, lambda: text, is_named=True)
+            return
+        yield from _files_of_archive(data, shown)
+    except (tarfile.TarError, zlib.error, EOFError, OSError) as error:
+        raise SourceError(f"{shown}: cannot be unpacked: {error}") from None
+
+
+def _holds_tar(data: bytes) -> bool:
+    """Tell whether what was compressed is an archive."""
+    begin = zlib.decompressobj(wbits=31).decompress(data, 1024)
+    position, magic = TAR_MAGIC
+    return begin[position : position + len(magic)] == magic
+
+
+def _files_of_archive(data: bytes, shown: str) -> Iterator[SourceFile]:
+    total = 0
+    with tarfile.open(fileobj=BytesIO(data)) as archive:
+        for member in archive:
+            if not member.isfile():
+                continue
+            total += member.size
+            if member.size > LARGEST or total > LARGEST_ARCHIVE:
+                raise SourceError(f"{shown}: {member.name}: is too large unpacked")
+            content = archive.extractfile(member)
+            if content is None:
+                continue
+            text = content.read()
+            path = member.name.removeprefix("./")
+            if _is_hidden(path):
+                continue
+            yield SourceFile(path, f"{shown}: {path}", _reader_of(text))
+
+
+def _reader_of(data: bytes) -> Callable[[], bytes]:
+    return lambda: data
+
+
+def _is_hidden(path: str) -> bool:
+    return any(part.startswith(".") for part in path.split("/"))
+
+
+def _files_of_folder(root: str) -> Iterator[SourceFile]:
+    def fail(error: OSError) -> None:
+        raise SourceError(f"{error.filename or root}: {error.strerror}")
+
+    for folder, folders, names in os.walk(root, onerror=fail):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            path = os.path.join(folder, name)
+            if name.startswith(".") or os.path.islink(path) or not os.path.isfile(path):
+                continue
+            relative = os.path.relpath(path, root).replace(os.sep, "/")
+            if name.endswith(ARCHIVES):
+                for file in _files_in(read_file(path), path):
+                    yield file._replace(path=f"{relative}/{file.path}")
+                continue
+            yield SourceFile(relative, path, _file_reader(path))
+
+
+def _file_reader(path: str) -> Callable[[], bytes]:
+    return lambda: read_file(path)
+
+
+def shown_path(path: str) -> str:
+    """Return a path as a message shows it."""
+    return printable(path)

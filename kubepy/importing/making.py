@@ -1,0 +1,227 @@
+"""The cluster that is made of the objects of a source."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kubepy.api import errors
+from kubepy.api.clock import format_exact_time
+from kubepy.api.meta import Object, nested_map
+from kubepy.api.objects.nodes import get_condition
+from kubepy.apiserver.cluster import VOLATILE
+from kubepy.controlplane.open import ImportedObject, cluster_of_objects
+from kubepy.importing.absent import AbsentFindings, find_absent, namespaces_of
+from kubepy.importing.errors import SourceError
+from kubepy.importing.nodes import node_of_pods
+from kubepy.importing.podlogs import log_values
+from kubepy.importing.secrets import with_placeholders
+from kubepy.importing.taking import RefusedObject, TakenObjects, Taker, revision_of
+from kubepy.importing.times import newest_time
+from kubepy.lazy import lazy_imports
+from kubepy.storage import Key
+
+with lazy_imports():
+    from kubepy.importing import derived
+
+if TYPE_CHECKING:
+    from kubepy.apiserver.cluster import LocalCluster
+    from kubepy.importing.documents import SourceContent
+
+NODES, PODS, SECRETS = "nodes", "pods", "secrets"
+Show = Callable[[str, int], None]
+
+
+class ImportOptions(NamedTuple):
+    """What the user chooses.
+
+    :ivar keeps_secrets: the values of Secrets are kept.
+    :ivar rules: makes the value of ``kubelet.rules`` of the objects; None: no behaviour is learned.
+    :ivar now: the moment at which a live cluster was asked; None: the newest time of the source.
+    """
+
+    keeps_secrets: bool = False
+    rules: Callable[[list[Object]], list[Any]] | None = None
+    now: datetime | None = None
+
+
+class MadeObjects(NamedTuple):
+    """What the source does not hold, and the cluster cannot do without.
+
+    :ivar derived: by resource, how many objects controllers have made of the others.
+    """
+
+    namespaces: list[str]
+    nodes: list[str]
+    derived: Counter[str]
+
+
+class ImportedCluster(NamedTuple):
+    """A cluster in memory, and how it came about.
+
+    :ivar replaced: how many Secrets have placeholders for values.
+    """
+
+    cluster: LocalCluster
+    taken: TakenObjects
+    objects: Mapping[Key, Object]
+    absent: AbsentFindings
+    made: MadeObjects
+    replaced: int
+    settings: Mapping[str, Any]
+
+
+def make_cluster(content: SourceContent, options: ImportOptions, show: Show) -> ImportedCluster:
+    """Make a cluster in memory of what was read. Raises SourceError where there is nothing to make
+    it of."""
+    taken = Taker().take(content.objects, lambda number: show("taking objects", number))
+    if not taken.objects and not taken.manifests:
+        raise SourceError(_nothing(taken))
+    objects = {key: taken.objects[key] for key in sorted(taken.objects)}
+    replaced = 0
+    if not options.keeps_secrets:
+        replaced = _replace_secrets(objects) + _replace_secrets(taken.manifests)
+    now = options.now or newest_time(objects.items()) or datetime.now(UTC).replace(microsecond=0)
+    show("looking for what is absent", 0)
+    scratch = cluster_of_objects(_numbered(objects, now), {"clock": format_exact_time(now)}, {})
+    implied = dict(scratch.implied_objects())
+    everything = {**implied, **taken.manifests, **objects}
+    absent = find_absent(everything, scratch.scheme)
+    settings = _settings(objects, absent, now, options)
+    logs = log_values(content.logs, objects, now)
+    cluster = cluster_of_objects(_numbered(objects, now), settings, logs)
+    made = _complete(cluster, objects, taken, show)
+    return ImportedCluster(cluster, taken, objects, absent, made, replaced, settings)
+
+
+def _nothing(taken: TakenObjects) -> str:
+    if not taken.refused:
+        return "the source holds no objects"
+    first: RefusedObject = taken.refused[0]
+    what = f"{first.kind} {first.name}".rstrip()
+    return f"the source holds no objects that can be taken: {what}: {first.reason}"
+
+
+def _replace_secrets(objects: dict[Key, Object]) -> int:
+    """Put placeholders in the places of the values of Secrets; return the number of these."""
+    secrets = [key for key, obj in objects.items() if key.resource == SECRETS and obj.get("data")]
+    for key in secrets:
+        objects[key] = with_placeholders(objects[key])
+    return len(secrets)
+
+
+def _numbered(objects: Mapping[Key, Object], now: datetime) -> list[ImportedObject]:
+    """Return objects with their resourceVersions; those that share one, or have none, get later
+    ones, in the order in which they were made."""
+    holders = Counter(revision_of(obj) for obj in objects.values())
+    last = max(holders)
+    later = sorted(
+        (key for key, obj in objects.items() if not _is_alone(revision_of(obj), holders)),
+        key=lambda key: (objects[key]["metadata"].get("creationTimestamp") or "", key),
+    )
+    numbers = {key: last + position for position, key in enumerate(later, 1)}
+    numbered = []
+    for key, obj in objects.items():
+        seconds = VOLATILE.get(key.resource)
+        expires = None if seconds is None else now.timestamp() + seconds
+        numbered.append(ImportedObject(key, numbers.get(key) or revision_of(obj), obj, expires))
+    return numbered
+
+
+def _is_alone(revision: int, holders: Counter[int]) -> bool:
+    return revision > 0 and holders[revision] == 1
+
+
+def _settings(
+    objects: Mapping[Key, Object], absent: AbsentFindings, now: datetime, options: ImportOptions
+) -> dict[str, Any]:
+    """Return the settings for ``kubepy.yaml``."""
+    settings: dict[str, Any] = {"clock": format_exact_time(now)}
+    kubelet: dict[str, Any] = {}
+    silent = [
+        key.name for key, obj in objects.items() if key.resource == NODES and not _is_reported(obj)
+    ]
+    if silent:
+        kubelet["silentNodes"] = silent
+    if options.rules is not None:
+        rules = options.rules(list(objects.values()))
+        if rules:
+            kubelet["rules"] = rules
+    if kubelet:
+        settings["kubelet"] = kubelet
+    entries = [entry.as_setting() for entry in (*absent.owners, *absent.needed)]
+    if entries:
+        settings["absent"] = entries
+    return settings
+
+
+def _is_reported(node: Object) -> bool:
+    """Tell whether a node is ready, or nothing is known of it."""
+    condition = get_condition(node, "Ready")
+    return condition is None or condition.get("status") == "True"
+
+
+def _complete(
+    cluster: LocalCluster, objects: Mapping[Key, Object], taken: TakenObjects, show: Show
+) -> MadeObjects:
+    """Make what a cluster cannot do without: namespaces, the nodes of pods where the source has
+    none, objects that no server has made yet, and what controllers derive."""
+    cluster.bootstrap()
+    keys = [*objects, *taken.manifests]
+    namespaces = _make_namespaces(cluster, keys)
+    nodes = _make_nodes(cluster, objects, taken)
+    _create_manifests(cluster, taken, show)
+    show("deriving objects", 0)
+    counts = derived.complete(cluster, {key.resource for key in keys})
+    return MadeObjects(namespaces, nodes, counts)
+
+
+def _make_namespaces(cluster: LocalCluster, keys: Iterable[Key]) -> list[str]:
+    keys = list(keys)
+    made = []
+    with cluster.client.joined():
+        for name in namespaces_of(keys):
+            if cluster.store.get(Key("namespaces", "", name)) is None:
+                cluster.client.create("namespaces", {"metadata": {"name": name}})
+                made.append(name)
+    return made
+
+
+def _make_nodes(
+    cluster: LocalCluster, objects: Mapping[Key, Object], taken: TakenObjects
+) -> list[str]:
+    """Make the nodes that pods name where the source holds no nodes at all; without them the pods
+    would be collected."""
+    if any(key.resource == NODES for key in (*objects, *taken.manifests)):
+        return []
+    pods_by_node: dict[str, list[Object]] = {}
+    for key, obj in objects.items():
+        name = nested_map(obj, "spec").get("nodeName") if key.resource == PODS else None
+        if name:
+            pods_by_node.setdefault(name, []).append(obj)
+    with cluster.client.joined():
+        for name in sorted(pods_by_node):
+            cluster.client.create(
+                NODES, node_of_pods(name, pods_by_node[name], cluster.clock.now())
+            )
+    return sorted(pods_by_node)
+
+
+def _create_manifests(cluster: LocalCluster, taken: TakenObjects, show: Show) -> None:
+    """Create the objects that no server has made, as a client would. Those that are refused are
+    listed."""
+    order = sorted(taken.manifests, key=lambda key: (key.namespace != "", key))
+    for number, key in enumerate(order, 1):
+        show("creating objects", number)
+        obj = taken.manifests[key]
+        try:
+            cluster.client.create(key.resource, obj, namespace=key.namespace)
+        except errors.AlreadyExists:
+            continue
+        except errors.Status as status:
+            resource = cluster.scheme.by_key(key.resource)
+            name = f"{key.namespace}/{key.name}" if key.namespace else key.name
+            reason = " ".join(status.message.split())
+            taken.refused.append(RefusedObject(resource.qualified_kind, name, reason))

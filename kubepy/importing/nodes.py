@@ -1,0 +1,65 @@
+"""Nodes that pods run on, where the source does not hold the nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, cast
+
+from kubepy.api.meta import Object, nested_list, nested_map
+from kubepy.api.values.quantity import Quantity, parse_quantity
+from kubepy.kubelet.nodes import DEFAULT_CAPACITY, register
+
+TERMINAL = ("Succeeded", "Failed")
+if TYPE_CHECKING:
+    from kubepy.api.typed import Node
+
+NONE = Quantity(0)
+_LABELS = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
+
+
+def node_of_pods(name: str, pods: Iterable[Object], now: datetime) -> Object:
+    """Return a Ready node with the address and the labels that its pods tell of, and with room for
+    twice what they request."""
+    pods = list(pods)
+    labels = {**_LABELS, "kubernetes.io/hostname": name}
+    address = ""
+    for pod in pods:
+        labels.update(nested_map(pod, "spec", "nodeSelector"))
+        address = address or nested_map(pod, "status").get("hostIP") or ""
+    capacity = _capacity(
+        [pod for pod in pods if nested_map(pod, "status").get("phase") not in TERMINAL]
+    )
+    addresses = [{"address": name, "type": "Hostname"}]
+    if address:
+        addresses.insert(0, {"address": address, "type": "InternalIP"})
+    node: Object = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "status": {"capacity": capacity, "addresses": addresses},
+    }
+    return cast("Object", register(cast("Node", node), now))
+
+
+def _capacity(pods: Iterable[Object]) -> dict[str, str]:
+    """Return a capacity that holds pods twice: the default one at least."""
+    requested: dict[str, Quantity] = {}
+    count = 0
+    for pod in pods:
+        count += 1
+        for container in nested_list(pod, "spec", "containers"):
+            for resource, quantity in _requests(container).items():
+                requested[resource] = requested.get(resource, NONE) + quantity
+    capacity = {**DEFAULT_CAPACITY, "ephemeral-storage": "100Gi"}
+    requested["pods"] = Quantity.of(count)
+    for resource in sorted(requested):
+        doubled = requested[resource] + requested[resource]
+        if parse_quantity(capacity.get(resource, "0")) < doubled:
+            capacity[resource] = str(doubled)
+    return capacity
+
+
+def _requests(container: Object) -> Mapping[str, Quantity]:
+    requests = nested_map(container, "resources", "requests")
+    return {resource: parse_quantity(value) for resource, value in requests.items()}

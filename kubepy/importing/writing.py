@@ -1,0 +1,54 @@
+"""The new cluster in its place: a state folder, or an etcd."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+from kubepy.controlplane.open import copy_cluster, is_in_etcd
+from kubepy.importing.errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kubepy.apiserver.cluster import LocalCluster
+
+SETTINGS = "kubepy.yaml"
+
+
+def write_cluster(
+    cluster: LocalCluster, place: str, comment: Callable[[str], str] = lambda text: text
+) -> None:
+    """Write a cluster that is in memory into a new place.
+
+    A folder is made beside its place and renamed when it is whole, so that an end at any moment
+    leaves nothing half made there. Raises StorageError.
+
+    :param comment: adds comments to the text of ``kubepy.yaml``.
+    """
+    if is_in_etcd(place):
+        copy_cluster(cluster, place)
+        return
+    target = os.path.abspath(place)
+    parent, name = os.path.split(target)
+    beside = os.path.join(parent, f".{name}.import-{os.getpid()}")
+    try:
+        copy_cluster(cluster, beside)
+        _comment(os.path.join(beside, SETTINGS), comment)
+        os.rename(beside, target)
+    except OSError as error:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise SourceError(f"{error.filename or place}: {error.strerror}") from error
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
+
+
+def _comment(path: str, comment: Callable[[str], str]) -> None:
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    commented = comment(text)
+    if commented != text:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(commented)

@@ -316,6 +316,11 @@ class LocalCluster:
         """Return what is wrong with the name of an object, in upstream's words."""
         return self._server.strategy(resource).validate_name(name)
 
+    def missing_fields(self, resource: Resource, obj: Object) -> list[str]:
+        """Return what an object lacks that its kind must have, in upstream's words."""
+        problems = self._server.strategy(resource).validate(obj)
+        return [str(problem) for problem in problems if problem.reason == "FieldValueRequired"]
+
     def is_unfinished(self) -> bool:
         """Tell whether the process that began to make this cluster died before it was done."""
         return self.is_bare() or self.store.meta(UNFINISHED) is not None

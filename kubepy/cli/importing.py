@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import string_flag
+from kubepy.cli.runtime.flags import duration_flag, string_flag, string_slice_flag
 from kubepy.cli.runtime.options import Options
-from kubepy.controlplane.open import is_in_etcd
+from kubepy.controlplane.open import has_cluster, is_in_etcd, open_cluster
 from kubepy.importing.documents import SourceContent, read_files
+from kubepy.importing.errors import SourceError
 from kubepy.importing.files import files_of
-from kubepy.importing.making import ImportOptions, make_cluster
+from kubepy.importing.live import LiveSource, files_of_cluster, find_kubectl
+from kubepy.importing.making import ImportedCluster, ImportOptions, make_cluster
+from kubepy.importing.merging import Changes, merge
+from kubepy.importing.places import read_place
 from kubepy.importing.report import summary_lines
 from kubepy.importing.writing import write_cluster
 from kubepy.quoting import printable, quote
@@ -25,7 +31,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 KEEP, REPLACE = "keep", "replace"
-ALL, NONE = "all", "none"
+SHORTEST_INTERVAL = 1.0  # seconds between two looks at a running cluster
 
 
 class ImportCommandOptions(Options):
@@ -36,6 +42,30 @@ class ImportCommandOptions(Options):
         default=REPLACE,
         help="'replace': the values of Secrets become placeholders. 'keep': they are kept.",
     )
+    into: str = string_flag(
+        "into",
+        help="The state folder of a cluster that was imported earlier: it becomes what the source "
+        "is now, as one change. What the source does not hold any more is removed.",
+    )
+    context: str = string_flag(
+        "context",
+        help="Import a running cluster: that of this context of your kubeconfig. It is only read.",
+    )
+    kubeconfig: str = string_flag("kubeconfig", help="The kubeconfig that has the context.")
+    namespace: str = string_flag(
+        "namespace", "n", help="Ask the running cluster for this namespace alone."
+    )
+    kinds: list[str] = string_slice_flag(
+        "kinds", help="Ask the running cluster for these kinds alone: pods,deploy,nodes."
+    )
+    kubectl: str = string_flag(
+        "kubectl", help="The kubectl that asks it. Default: the first on the PATH."
+    )
+    record: float = duration_flag(
+        "record",
+        help="Ask the running cluster again after each such time (30s), until Ctrl-C: the timeline "
+        "shows what has happened.",
+    )
 
     def import_options(self) -> ImportOptions:
         """Return the choices of the user. Raises CliError."""
@@ -45,6 +75,24 @@ class ImportCommandOptions(Options):
             )
         return ImportOptions(keeps_secrets=self.secrets == KEEP)
 
+    def live_source(self) -> LiveSource | None:
+        """Return the running cluster that is asked, None without --context. Raises CliError,
+        SourceError."""
+        if not self.changed("context"):
+            for flag in ("kubeconfig", "namespace", "kinds", "kubectl", "record"):
+                if self.changed(flag):
+                    raise CliError(f"--{flag} goes with --context: it is about a running cluster")
+            return None
+        if self.changed("record") and self.record < SHORTEST_INTERVAL:
+            raise CliError(f"--record is too short: must be at least {SHORTEST_INTERVAL}s")
+        return LiveSource(
+            find_kubectl(self.kubectl),
+            self.context,
+            self.kubeconfig,
+            self.namespace,
+            tuple(self.kinds),
+        )
+
 
 @command(
     "import SOURCE...",
@@ -53,43 +101,144 @@ class ImportCommandOptions(Options):
 # Make a cluster in ./state of what kubectl prints
 kubectl get all,cm,secret,node -A -o yaml | kubepy import -
 
-# Of a dump of a whole cluster
+# Of a dump of a whole cluster, in another folder
 kubectl cluster-info dump -A --output-directory=dump
-kubepy import dump
+kubepy --state ./incident import dump
 
-# Of a must-gather, or a support bundle, in another folder
-kubepy --state ./incident import must-gather.tar.gz
+# Of a must-gather or a support bundle, of an etcd, of a running cluster
+kubepy --state ./gathered import must-gather.tar.gz
+kubepy --state ./restored import etcd://127.0.0.1
+kubepy --state ./staging import --context staging
+
+# Bring a later state of the same cluster into the folder, and see what is different
+kubepy import --into ./incident later-dump
+git -C ./incident diff
 """,
 )
 def import_(factory: Factory, options: ImportCommandOptions) -> None:
     """Make a cluster of somebody else's, as it was: objects with their uids, status, owners and times.
 
     A SOURCE is a file with documents or Lists in YAML or JSON, "-" for standard input, a folder of any depth
-    (kubectl cluster-info dump, must-gather, a support bundle, manifests), or a tar archive of one.
+    (kubectl cluster-info dump, must-gather, a support bundle, manifests), a tar archive of one, or an address of etcd.
+    Several make one cluster together. With --context the source is a running cluster, which is asked through kubectl.
 
     The cluster's clock stands at the newest time in the source. What the source names and does not hold, and what cannot
     be taken, is listed."""  # noqa: E501
-    if not options.args or not all(options.args):
-        options.usage_error("at least one source is required: kubepy import SOURCE...")
     choices = options.import_options()
+    live = options.live_source()
+    if live is not None and options.args:
+        options.usage_error("--context is a source by itself: no SOURCE goes with it")
+    if live is None and (not options.args or not all(options.args)):
+        options.usage_error("at least one source is required: kubepy import SOURCE...")
     if factory.open_cluster:
         raise CliError("there is a cluster already: this command line works on one that is open")
-    _require_new(factory)
+    if options.into and options.changed("record"):
+        options.usage_error("--record makes a new cluster, and --into changes one")
+    if options.into:
+        _require_folder(options.into)
+    else:
+        _require_new(factory)
+    run = ImportRun(factory, options, choices, live)
     with _ending_on_sigterm():
-        content = SourceContent.empty()
-        for source in options.args:
-            read_files(
-                files_of(source, factory.stdin),
-                content,
-                lambda number: factory.progress.show("reading objects", number),
-            )
-        imported = make_cluster(content, choices, factory.progress.show)
+        if options.into:
+            run.merge_into(options.into)
+        else:
+            run.make()
+            if options.changed("record"):
+                run.record(options.record)
+
+
+class ImportRun:
+    """One import: it reads a source, as often as it is asked to."""
+
+    def __init__(
+        self,
+        factory: Factory,
+        options: ImportCommandOptions,
+        choices: ImportOptions,
+        live: LiveSource | None,
+    ) -> None:
+        self._factory = factory
+        self._sources = options.args
+        self._choices = choices
+        self._live = live
+        self._is_recording = options.changed("record")
+
+    def make(self) -> None:
+        """Make a new cluster, and report."""
+        factory = self._factory
+        imported, unread = self._read()
         factory.progress.show("writing", len(imported.objects))
         write_cluster(imported.cluster, factory.place)
-    factory.progress.clear()
-    for line in summary_lines(imported, content.unread):
-        factory.print(line)
-    factory.print(f"cluster created in {printable(factory.shown_place)}")
+        factory.progress.clear()
+        self._report(imported, unread)
+        factory.print(f"cluster created in {printable(factory.shown_place)}")
+
+    def merge_into(self, folder: str) -> None:
+        """Bring the source into a cluster that is there, and report."""
+        imported, unread = self._read()
+        changes = self._merge(imported, folder)
+        self._factory.progress.clear()
+        self._report(imported, unread)
+        self._factory.print(f"{printable(folder)}: {changes}")
+
+    def record(self, seconds: float) -> None:
+        """Bring the present state into the cluster again and again, until somebody ends it."""
+        factory = self._factory
+        factory.print(f"recording every {seconds:g}s: Ctrl-C ends it")
+        factory.stdout.flush()
+        while True:
+            time.sleep(seconds)
+            try:
+                imported, _ = self._read()
+                changes = self._merge(imported, factory.place)
+            except SourceError as error:  # the cluster may answer the next time
+                factory.say(f"Warning: {error}")
+                continue
+            factory.progress.clear()
+            factory.print(f"{imported.settings['clock']}  {changes}")
+            factory.stdout.flush()
+
+    def _read(self) -> tuple[ImportedCluster, list[str]]:
+        """Read the source, and make a cluster in memory of it; return what could not be read as
+        well."""
+        progress = self._factory.progress
+        content = SourceContent.empty()
+
+        def count(number: int) -> None:
+            progress.show("reading objects", number)
+
+        if self._live is not None:
+            read_files(
+                files_of_cluster(self._live, content.unread, progress.show),
+                content,
+                lambda number: None,
+            )
+        for source in self._sources:
+            if is_in_etcd(source):
+                read_place(source, content)
+            else:
+                read_files(files_of(source, self._factory.stdin), content, count)
+        choices = self._choices
+        if self._is_recording:
+            choices = choices._replace(now=datetime.now(UTC).replace(microsecond=0))
+        return make_cluster(content, choices, progress.show), content.unread
+
+    def _merge(self, imported: ImportedCluster, folder: str) -> Changes:
+        with closing(open_cluster(folder)) as cluster:
+            return merge(imported, cluster)
+
+    def _report(self, imported: ImportedCluster, unread: list[str]) -> None:
+        for line in summary_lines(imported, unread):
+            self._factory.print(line)
+
+
+def _require_folder(folder: str) -> None:
+    """Raise CliError where there is no cluster to change."""
+    if is_in_etcd(folder):
+        raise CliError("--into takes a state folder: an etcd cannot change as one")
+    if not has_cluster(folder):
+        raise CliError(f"there is no cluster in {quote(folder)}")
 
 
 def _require_new(factory: Factory) -> None:

@@ -45,6 +45,11 @@ if TYPE_CHECKING:
 REGISTERED = "RegisteredNode"
 
 
+# The small value that tells of a cluster that was imported up to when its nodes were made, which
+# another cluster's controller has registered.
+REGISTERED_UNTIL = "nodes.registered-until"
+
+
 class NodeLifecycleController:
     """Reconciles nodes: taints, labels, the status of those that never reported, and events."""
 
@@ -62,7 +67,7 @@ class NodeLifecycleController:
         self._zones: Zones | None = None  # filled from the informers when first needed
         # The creation times of the newest node that earlier processes have registered, and of the
         # newest that is registered by now.
-        self._known_until = self._registered_until = ""
+        self._known_until = self._registered_until = context.client.value(REGISTERED_UNTIL) or ""
         self._registered: set[str] = set()  # uids of those that this process has registered
         self._unregistered: set[str] = set()  # uids of new nodes that nobody has registered
         self._recalled_modes: dict[

@@ -14,7 +14,6 @@ from io import BytesIO
 from typing import IO, NamedTuple
 
 from kubepy.importing.errors import SourceError
-from kubepy.quoting import printable
 
 STDIN = "-"
 ARCHIVES = (".tar.gz", ".tgz", ".tar")
@@ -83,12 +82,23 @@ def _files_in(data: bytes, shown: str) -> Iterator[SourceFile]:
         return
     try:
         if data.startswith(GZIP) and not _holds_tar(data):
-            text = zlib.decompress(data, wbits=31)
+            text = _unpacked(data, shown)
             yield SourceFile(shown.removesuffix(".gz"), shown, lambda: text, is_named=True)
             return
         yield from _files_of_archive(data, shown)
     except (tarfile.TarError, zlib.error, EOFError, OSError) as error:
         raise SourceError(f"{shown}: cannot be unpacked: {error}") from None
+
+
+def _unpacked(data: bytes, shown: str) -> bytes:
+    """Return what was compressed. Raises SourceError for more than a file may have."""
+    unpacking = zlib.decompressobj(wbits=31)
+    text = unpacking.decompress(data, LARGEST + 1)
+    if len(text) > LARGEST:
+        raise SourceError(f"{shown}: is larger than {LARGEST >> 20} MiB unpacked")
+    if not unpacking.eof:
+        raise SourceError(f"{shown}: cannot be unpacked: it is cut")
+    return text
 
 
 def _holds_tar(data: bytes) -> bool:
@@ -145,8 +155,3 @@ def _files_of_folder(root: str) -> Iterator[SourceFile]:
 
 def _file_reader(path: str) -> Callable[[], bytes]:
     return lambda: read_file(path)
-
-
-def shown_path(path: str) -> str:
-    """Return a path as a message shows it."""
-    return printable(path)

@@ -32,6 +32,7 @@ _START = re.compile(
     r"(?P<namespace>[^\s/]+)/(?P<pod>\S+) ====\n",
     re.MULTILINE,
 )
+_NO_LOG = re.compile(r"(?:Create|Request) log error: [^\n]*\n?")  # of a container without one
 # Names that are neither the plural, the kind nor a short name of a resource.
 _OTHER_NAMES = {"pvcs": "persistentvolumeclaims", "pvs": "persistentvolumes"}
 
@@ -82,7 +83,9 @@ def split_marked_logs(text: str) -> tuple[str, list[PodLog]]:
         if end < 0:
             end = len(text)
         rest.append(text[position : start.start()])
-        logs.append(PodLog(namespace, pod, container, text[start.end() : end]))
+        log = text[start.end() : end]
+        if not _NO_LOG.fullmatch(log):
+            logs.append(PodLog(namespace, pod, container, log))
         position = min(end + len(mark), len(text))
     rest.append(text[position:])
     return "".join(rest), logs

@@ -8,13 +8,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api import errors
-from kubepy.api.clock import format_exact_time
+from kubepy.api.clock import format_exact_time, format_time
 from kubepy.api.meta import Object, nested_map
 from kubepy.api.objects.nodes import get_condition
 from kubepy.apiserver.cluster import VOLATILE
+from kubepy.controllers.nodelifecycle import REGISTERED_UNTIL
 from kubepy.controlplane.open import ImportedObject, cluster_of_objects
 from kubepy.importing.absent import AbsentFindings, find_absent, namespaces_of
 from kubepy.importing.errors import SourceError
+from kubepy.importing.heldkeys import keys_value
 from kubepy.importing.nodes import node_of_pods
 from kubepy.importing.podlogs import log_values
 from kubepy.importing.secrets import with_placeholders
@@ -84,16 +86,37 @@ def make_cluster(content: SourceContent, options: ImportOptions, show: Show) -> 
     if not options.keeps_secrets:
         replaced = _replace_secrets(objects) + _replace_secrets(taken.manifests)
     now = options.now or newest_time(objects.items()) or datetime.now(UTC).replace(microsecond=0)
+    _complete_times(objects, now)
     show("looking for what is absent", 0)
     scratch = cluster_of_objects(_numbered(objects, now), {"clock": format_exact_time(now)}, {})
+    scratch.bootstrap()
     implied = dict(scratch.implied_objects())
     everything = {**implied, **taken.manifests, **objects}
     absent = find_absent(everything, scratch.scheme)
     settings = _settings(objects, absent, now, options)
-    logs = log_values(content.logs, objects, now)
-    cluster = cluster_of_objects(_numbered(objects, now), settings, logs)
+    values = {**log_values(content.logs, objects, now), **_registered(objects, now)}
+    cluster = cluster_of_objects(_numbered(objects, now), settings, values)
+    cluster.store.set_values(keys_value((*objects, *taken.manifests)))
     made = _complete(cluster, objects, taken, show)
     return ImportedCluster(cluster, taken, objects, absent, made, replaced, settings)
+
+
+def _registered(objects: Mapping[Key, Object], now: datetime) -> dict[str, str]:
+    """Return the value by which no node counts as a new one."""
+    times = [
+        obj["metadata"]["creationTimestamp"]
+        for key, obj in objects.items()
+        if key.resource == NODES
+    ]
+    return {REGISTERED_UNTIL: max(times, default=format_time(now))}
+
+
+def _complete_times(objects: dict[Key, Object], now: datetime) -> None:
+    """Give objects a time at which they were made that say none."""
+    for key, obj in objects.items():
+        if not obj["metadata"].get("creationTimestamp"):
+            metadata = {**obj["metadata"], "creationTimestamp": format_time(now)}
+            objects[key] = {**obj, "metadata": metadata}
 
 
 def _nothing(taken: TakenObjects) -> str:
@@ -116,7 +139,7 @@ def _numbered(objects: Mapping[Key, Object], now: datetime) -> list[ImportedObje
     """Return objects with their resourceVersions; those that share one, or have none, get later
     ones, in the order in which they were made."""
     holders = Counter(revision_of(obj) for obj in objects.values())
-    last = max(holders)
+    last = max(holders, default=0)
     later = sorted(
         (key for key, obj in objects.items() if not _is_alone(revision_of(obj), holders)),
         key=lambda key: (objects[key]["metadata"].get("creationTimestamp") or "", key),
@@ -203,9 +226,10 @@ def _make_nodes(
             pods_by_node.setdefault(name, []).append(obj)
     with cluster.client.joined():
         for name in sorted(pods_by_node):
-            cluster.client.create(
-                NODES, node_of_pods(name, pods_by_node[name], cluster.clock.now())
-            )
+            node = node_of_pods(name, pods_by_node[name], cluster.clock.now())
+            created = cluster.client.create(NODES, node)
+            # admission has tainted it, as it does with each new node
+            cluster.client.update(NODES, {**created, "spec": {}})
     return sorted(pods_by_node)
 
 

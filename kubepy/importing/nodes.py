@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from kubepy.api.typed import Node
 
 NONE = Quantity(0)
-_LABELS = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
+# What kubelets and controllers give to every node.
+_LABELS = {
+    "beta.kubernetes.io/arch": "amd64",
+    "beta.kubernetes.io/os": "linux",
+    "kubernetes.io/arch": "amd64",
+    "kubernetes.io/os": "linux",
+}
+_ANNOTATIONS = {"node.alpha.kubernetes.io/ttl": "0"}
 
 
 def node_of_pods(name: str, pods: Iterable[Object], now: datetime) -> Object:
@@ -36,7 +43,7 @@ def node_of_pods(name: str, pods: Iterable[Object], now: datetime) -> Object:
     node: Object = {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": labels},
+        "metadata": {"name": name, "labels": labels, "annotations": dict(_ANNOTATIONS)},
         "status": {"capacity": capacity, "addresses": addresses},
     }
     return cast("Object", register(cast("Node", node), now))

@@ -29,7 +29,7 @@ def summary_lines(imported: ImportedCluster, unread: Sequence[str]) -> Iterator[
     yield from _lines_of_made(imported)
     for (kind, version), number in sorted(taken.converted.items()):
         yield f"converted from {version}: {_number(number, kind)}"
-    yield from _section("named, and not in the source", _lines_of_names(imported.absent.named))
+    yield from _section("named, and not in the source", _lines_of_names(imported))
     silent = imported.settings.get("kubelet", {}).get("silentNodes", ())
     if silent:
         yield f"not ready, and left so: {_named(silent)}"
@@ -60,8 +60,12 @@ def _lines_of_made(imported: ImportedCluster) -> Iterator[str]:
         yield f"made, as controllers do: {number} {resource}"
 
 
-def _lines_of_names(named: dict[str, list[str]]) -> Iterator[str]:
+def _lines_of_names(imported: ImportedCluster) -> Iterator[str]:
+    named = imported.absent.named
+    are_nodes_made = bool(imported.made.nodes)
     for kind, names in named.items():
+        if kind == "Node" and are_nodes_made:
+            continue
         yield f"{kind} {len(names)}: {_named(names)}"
 
 

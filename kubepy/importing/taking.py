@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.api import errors
 from kubepy.api.meta import Object
-from kubepy.apiserver.client import CRDS
+from kubepy.apiserver.client import COMPONENT_STATUSES, CRDS
 from kubepy.apiserver.settings import API_SERVICES
 from kubepy.controlplane.open import ImportedObject, cluster_of_objects
 from kubepy.importing.conversion import converted
@@ -111,6 +111,9 @@ class Taker:
             raise NotTakenError(f"its name is invalid: {problems[0]}")
         decoded = self._decoded(obj, resource)
         decoded["metadata"] = _placed(decoded["metadata"], namespace)
+        missing = self._cluster.missing_fields(resource, decoded)
+        if missing:
+            raise NotTakenError(missing[0])
         key = Key(resource.storage_key, namespace, name)
         is_manifest = not decoded["metadata"].get("uid")
         kept = self._taken.manifests if is_manifest else self._taken.objects
@@ -134,7 +137,7 @@ class Taker:
             raise NotTakenError(self._reason_of_unknown_kind(obj))
         if resource.storage_key == EVENTS:
             return obj, scheme.by_key(EVENTS)
-        if not resource.is_stored:
+        if not resource.is_stored or resource.key == COMPONENT_STATUSES:
             raise NotTakenError("a server computes it, and does not keep it")
         if resource.custom:
             return self._in_storage_version(obj, resource)
@@ -173,7 +176,7 @@ class Taker:
         return {**obj, "apiVersion": stored.api_version}, stored
 
     def _namespace_of(self, metadata: Object, resource: Resource) -> str:
-        """Return the namespace of an object, "" for one that belongs to none. Raises NotTakenError."""
+        """Return the namespace of an object, "" for none. Raises NotTakenError."""
         namespace = metadata.get("namespace") or ""
         if not isinstance(namespace, str):
             raise NotTakenError("its namespace is no text")

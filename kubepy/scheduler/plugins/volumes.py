@@ -85,7 +85,7 @@ class VolumeBinding(FilterPlugin):
         claims = []
         for use in uses_of(pod.pod):
             claim = handle.claims.get(pod.namespace, use.claim)
-            if claim is None and _counts_as_there(pod, use, handle):
+            if claim is None and _counts_as_there(pod, use.claim, handle):
                 continue
             reason = _why_unusable(pod, use, claim)
             if reason or claim is None:
@@ -146,11 +146,11 @@ def _is_claim_of(pod: PodInfo, claim: AnyObject) -> bool:
     return any(use.claim == name for use in uses_of(pod.pod))
 
 
-def _counts_as_there(pod: PodInfo, use: Use, handle: Handle) -> bool:
+def _counts_as_there(pod: PodInfo, claim: str, handle: Handle) -> bool:
     """Tell whether a claim that the cluster does not hold was there where the pod came from."""
     if handle.absent is None:
         return False
-    return handle.absent.has("PersistentVolumeClaim", pod.namespace, use.claim)
+    return handle.absent.has("PersistentVolumeClaim", pod.namespace, claim)
 
 
 def _why_unusable(pod: PodInfo, use: Use, claim: PersistentVolumeClaim | None) -> str:
@@ -258,6 +258,8 @@ class VolumeRestrictions(FilterPlugin):
         read_write_once_pod = set()
         for name in _shared_claims(pod):
             claim = handle.claims.get(pod.namespace, name)
+            if claim is None and _counts_as_there(pod, name, handle):
+                continue
             if claim is None:
                 return PluginStatus(
                     (f'persistentvolumeclaim "{name}" not found',), False, self.name

@@ -1,0 +1,261 @@
+"""What a source names and does not hold: it is listed, and what was at rest stays so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kubepy.apiserver.cluster import LocalCluster
+from kubepy.controlplane import build_manager
+from kubepy.importing.making import ImportedCluster
+from kubepy.storage import Key
+from tests.importing.conftest import fields, import_objects, owned_by, pod
+
+POD = Key("pods", "shop", "web-1")
+ROOM = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+READY = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": ""}
+
+
+def settle(cluster: LocalCluster) -> int:
+    """Run the controllers; return how many objects they have changed."""
+    before = cluster.store.revision
+    build_manager(cluster).run_until_settled()
+    changes = cluster.store.changes(before).changes
+    return len([change for change in changes if change.key.resource != "events"])
+
+
+def owned_pod(**more: Any) -> dict[str, Any]:
+    return pod("web-1", metadata=owned_by("ReplicaSet", "web"), **more)
+
+
+def test_absent_owner_is_listed_and_put_down() -> None:
+    imported = import_objects([owned_pod()])
+    assert imported.absent.named["ReplicaSet.apps"] == ["shop/web"]
+    assert imported.settings["absent"] == [
+        {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "namespace": "shop",
+            "name": "web",
+            "uid": "uid-of-ReplicaSet-web",
+        }
+    ]
+
+
+def test_pod_of_an_absent_owner_is_not_collected() -> None:
+    imported = import_objects([owned_pod()])
+    assert settle(imported.cluster) == 0
+    assert imported.cluster.store.get(POD) is not None
+
+
+def test_pod_is_collected_once_somebody_makes_an_object_of_the_owners_name() -> None:
+    imported = import_objects([owned_pod()])
+    selector = {"matchLabels": {"app": "other"}}
+    template = {
+        "metadata": {"labels": {"app": "other"}},
+        "spec": {"containers": [{"name": "c", "image": "nginx"}]},
+    }
+    spec = {"replicas": 0, "selector": selector, "template": template}
+    imported.cluster.client.create(
+        "replicasets.apps", {"metadata": {"name": "web"}, "spec": spec}, namespace="shop"
+    )
+    settle(imported.cluster)
+    assert imported.cluster.store.get(POD) is None
+
+
+def test_owner_in_whose_place_another_object_is_counts_as_gone() -> None:
+    template = {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "c", "image": "nginx"}]},
+    }
+    spec = {"replicas": 0, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    other = fields(
+        "ReplicaSet", "web", "shop", apiVersion="apps/v1", metadata={"uid": "newer"}, spec=spec
+    )
+    imported = import_objects([owned_pod(), other])
+    assert "absent" not in imported.settings
+    settle(imported.cluster)
+    assert imported.cluster.store.get(POD) is None
+
+
+def test_pod_of_an_absent_job_keeps_its_finalizer() -> None:
+    metadata = {
+        **owned_by("Job", "tidy", "batch/v1"),
+        "finalizers": ["batch.kubernetes.io/job-tracking"],
+    }
+    imported = import_objects([pod("web-1", metadata=metadata)])
+    settle(imported.cluster)
+    kept = imported.cluster.store.get(POD)
+    assert kept is not None
+    assert kept["metadata"]["finalizers"] == metadata["finalizers"]
+
+
+def test_nodes_that_pods_name_are_made_where_the_source_has_none() -> None:
+    requests = {"cpu": "30", "memory": "1Gi"}
+    container = {"name": "c", "image": "nginx", "resources": {"requests": requests}}
+    spec = {"containers": [container], "nodeSelector": {"disk": "fast"}}
+    imported = import_objects([pod("a", spec=spec, status={"hostIP": "10.1.2.3"})])
+    node = imported.cluster.store.get(Key("nodes", "", "n"))
+    assert node is not None
+    assert imported.made.nodes == ["n"]
+    assert node["metadata"]["labels"]["disk"] == "fast"
+    assert node["status"]["capacity"]["cpu"] == "60"
+    assert node["status"]["addresses"][0] == {"address": "10.1.2.3", "type": "InternalIP"}
+    assert settle(imported.cluster) == 0
+
+
+def test_node_is_not_made_where_the_source_has_nodes() -> None:
+    other = fields("Node", "other", status={"conditions": [READY]})
+    imported = import_objects([pod("a"), other])
+    assert imported.made.nodes == []
+    assert imported.absent.named["Node"] == ["n"]
+
+
+def test_namespaces_are_made() -> None:
+    imported = import_objects([pod("a")])
+    assert imported.made.namespaces == ["shop"]
+    assert imported.cluster.store.get(Key("namespaces", "", "shop")) is not None
+
+
+def needy(name: str, **more: Any) -> dict[str, Any]:
+    """Return a pod that needs a ConfigMap, a Secret and a claim."""
+    spec = {
+        "containers": [
+            {
+                "name": "c",
+                "image": "nginx",
+                "envFrom": [{"configMapRef": {"name": "settings"}}],
+                "env": [
+                    {
+                        "name": "A",
+                        "valueFrom": {"secretKeyRef": {"name": "login", "key": "password"}},
+                    }
+                ],
+            }
+        ],
+        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
+    }
+    return pod(name, spec=spec, **more)
+
+
+def new_pod(imported: ImportedCluster) -> Any:
+    """Create another such pod without a node; return it after the controllers."""
+    manifest = needy("later")
+    for field in ("uid", "creationTimestamp"):
+        del manifest["metadata"][field]
+    del manifest["spec"]["nodeName"], manifest["status"]
+    imported.cluster.client.create("pods", manifest, namespace="shop")
+    settle(imported.cluster)
+    return imported.cluster.store.get(Key("pods", "shop", "later"))
+
+
+def test_new_pod_does_not_wait_for_what_a_started_one_had() -> None:
+    imported = import_objects([needy("web-1")])
+    assert {entry["kind"] for entry in imported.settings["absent"]} == {
+        "ConfigMap",
+        "PersistentVolumeClaim",
+        "Secret",
+    }
+    assert settle(imported.cluster) == 0
+    assert new_pod(imported)["status"]["phase"] == "Running"
+
+
+def test_new_pod_waits_for_what_no_pod_is_known_to_have_had() -> None:
+    waiting = {"waiting": {"reason": "ContainerCreating"}}
+    status = {
+        "phase": "Pending",
+        "containerStatuses": [
+            {
+                "name": "c",
+                "image": "nginx",
+                "imageID": "",
+                "ready": False,
+                "restartCount": 0,
+                "state": waiting,
+            }
+        ],
+    }
+    imported = import_objects([needy("web-1", status=status)])
+    assert "absent" not in imported.settings
+    assert imported.absent.named["ConfigMap"] == ["shop/settings"]
+    assert new_pod(imported)["status"]["phase"] == "Pending"
+
+
+def test_implied_and_optional_objects_are_not_listed() -> None:
+    volume = {"name": "v", "configMap": {"name": "maybe", "optional": True}}
+    binding = fields(
+        "ClusterRoleBinding",
+        "admin",
+        apiVersion="rbac.authorization.k8s.io/v1",
+        roleRef={
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "ClusterRole",
+            "name": "cluster-admin",
+        },
+    )
+    spec = {"volumes": [volume], "serviceAccountName": "default"}
+    imported = import_objects([pod("a", spec=spec), binding])
+    assert list(imported.absent.named) == ["Node"]
+
+
+def test_other_named_objects_are_listed_by_kind() -> None:
+    spec = {
+        "serviceAccountName": "robot",
+        "priorityClassName": "high",
+        "runtimeClassName": "gvisor",
+        "imagePullSecrets": [{"name": "registry"}],
+    }
+    imported = import_objects([pod("a", spec=spec), pod("b", spec=spec)])
+    assert imported.absent.named == {
+        "Node": ["n"],
+        "PriorityClass.scheduling.k8s.io": ["high"],
+        "RuntimeClass.node.k8s.io": ["gvisor"],
+        "Secret": ["shop/registry"],
+        "ServiceAccount": ["shop/robot"],
+    }
+
+
+def template_spec() -> dict[str, Any]:
+    return {"containers": [{"name": "c", "image": "nginx"}]}
+
+
+@pytest.mark.parametrize("status", ["False", "Unknown"])
+def test_node_that_is_not_ready_stays_so(status: str) -> None:
+    condition = {**READY, "status": status, "lastTransitionTime": "2026-03-01T09:00:00Z"}
+    taint = "not-ready" if status == "False" else "unreachable"
+    taints = [
+        {
+            "key": f"node.kubernetes.io/{taint}",
+            "effect": effect,
+            "timeAdded": "2026-03-01T09:00:00Z",
+        }
+        for effect in ("NoSchedule", "NoExecute")
+    ]
+    annotations = {"node.alpha.kubernetes.io/ttl": "0"}
+    down = fields(
+        "Node",
+        "down",
+        metadata={"annotations": annotations},
+        spec={"taints": taints},
+        status={"conditions": [condition]},
+    )
+    up = fields(
+        "Node",
+        "n",
+        metadata={"annotations": annotations},
+        status={"conditions": [READY], "capacity": ROOM, "allocatable": ROOM},
+    )
+    imported = import_objects([up, down])
+    assert imported.settings["kubelet"]["silentNodes"] == ["down"]
+    key = Key("nodes", "", "down")
+    before = imported.cluster.store.get(key)
+    settle(imported.cluster)
+    assert imported.cluster.store.get(key) == before
+    imported.cluster.client.create(
+        "pods", {"metadata": {"name": "p"}, "spec": template_spec()}, namespace="default"
+    )
+    settle(imported.cluster)
+    placed = imported.cluster.store.get(Key("pods", "default", "p"))
+    assert placed is not None
+    assert placed["spec"]["nodeName"] == "n"

@@ -40,7 +40,10 @@ class AbsentObject(NamedTuple):
 
 
 class AbsentObjects:
-    """The absent objects of a cluster, by what they are looked up by."""
+    """The absent objects of a cluster, by what they are looked up by.
+
+    All clients of an open cluster share them, so that one that was deleted is gone for all.
+    """
 
     def __init__(self, objects: Iterable[AbsentObject] = ()) -> None:
         self.objects = tuple(objects)
@@ -55,6 +58,19 @@ class AbsentObjects:
 
     def __bool__(self) -> bool:
         return bool(self.objects)
+
+    def owner_named(self, kind: str, namespace: str, name: str) -> AbsentObject | None:
+        """Return an absent owner by its name; None: there is none."""
+        for owner in self._owners.values():
+            if (owner.kind, owner.namespace, owner.name) == (kind, namespace, name):
+                return owner
+        return None
+
+    def release(self, owner: AbsentObject) -> list[Object]:
+        """Let an owner count as deleted from now on; return the value that the setting has then."""
+        self.objects = tuple(obj for obj in self.objects if obj != owner)
+        self._owners.pop(owner.uid, None)
+        return [obj.as_setting() for obj in self.objects]
 
     def owner(self, reference: Mapping[str, Any]) -> AbsentObject | None:
         """Return the absent object that an owner reference names; None: it names another."""

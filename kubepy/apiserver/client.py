@@ -775,7 +775,30 @@ class Client:
         return self._write(request, lambda scope: patching.patch_object(scope, patch))
 
     def _delete(self, request: Request) -> Object:
-        return self._write(request, lambda scope: deletion.delete(scope))
+        try:
+            return self._write(request, lambda scope: deletion.delete(scope))
+        except errors.NotFound:
+            absent = self._delete_absent(request)
+            if absent is None:
+                raise
+            return absent
+
+    def _delete_absent(self, request: Request) -> Object | None:
+        """Let an owner that an imported source only names count as deleted; return what is known of
+        it, None where no such owner is absent. Its dependents are collected; to orphan them, the
+        owner would have to be there."""
+        options = request.options
+        if self._settings.absent is None or not isinstance(options, DeleteOptions):
+            return None
+        resource, request = self._resolve(request)
+        owner = self._settings.absent.owner_named(resource.kind, request.namespace, request.name)
+        if owner is None or options.propagation_policy == "Orphan":
+            return None
+        if not options.dry_run:
+            remaining = self._settings.absent.release(owner)
+            self._store.set_values(settings={"absent": remaining or None})
+        metadata = {"name": owner.name, "namespace": owner.namespace, "uid": owner.uid}
+        return {"apiVersion": owner.api_version, "kind": owner.kind, "metadata": metadata}
 
     def _delete_collection(self, request: Request) -> Objects:
         """Delete objects together; one by one where the disk has no room to note all of them, or

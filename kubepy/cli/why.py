@@ -150,7 +150,11 @@ def why(factory: Factory, options: WhyOptions) -> None:
                 factory, options, bare_types=options.all_namespaces, latest=True, related=True
             ).do()
             single = result.single
-            result.visit(ask_about)
+            try:
+                result.visit(ask_about)
+            except NotFound as error:
+                say_if_absent(factory, error)
+                raise
             if options.all_namespaces and not answers:
                 factory.say("No resources found")
     finally:
@@ -167,6 +171,21 @@ def why(factory: Factory, options: WhyOptions) -> None:
 
     if status:
         raise SilentExit(status)
+
+
+def say_if_absent(factory: Factory, error: NotFound) -> None:
+    """Say of an object that is not there that others name it as their owner, and that the source
+    which the cluster was imported from does not hold it."""
+    absent = factory.client.settings.absent
+    resource = factory.scheme.get(error.resource)
+    if absent is None or resource is None:
+        return
+    namespace = factory.namespace if resource.namespaced else ""
+    if absent.owner_named(resource.kind, namespace, error.name) is not None:
+        factory.say(
+            f"{resource.kind} {printable(error.name)} is not in the source that this cluster was "
+            "imported from: it counts as there for what it owns"
+        )
 
 
 def runner(factory: Factory) -> verdict.Run:

@@ -182,9 +182,10 @@ def move(store: Store, state: State, revision: int) -> None:
 def identity(reconcilers: Sequence[str], settings: ClusterSettings) -> tuple[str, ...]:
     """Return what a checkpoint must be of: these reconcilers, and the settings that they go by."""
     faults = f" {settings.faults.source}" if settings.faults else ""
+    absent = f" {settings.absent.objects}" if settings.absent else ""
     return (
         *reconcilers,
-        f"{settings.bootstrap} {settings.networking} {settings.kubelet.identity}{faults}",
+        f"{settings.bootstrap} {settings.networking} {settings.kubelet.identity}{faults}{absent}",
     )
 
 

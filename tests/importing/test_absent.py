@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from kubepy.api import errors
 from kubepy.apiserver.cluster import LocalCluster
+from kubepy.apiserver.request import DeleteOptions
 from kubepy.controlplane import build_manager
 from kubepy.importing.making import ImportedCluster
 from kubepy.storage import Key
@@ -259,3 +261,22 @@ def test_node_that_is_not_ready_stays_so(status: str) -> None:
     placed = imported.cluster.store.get(Key("pods", "default", "p"))
     assert placed is not None
     assert placed["spec"]["nodeName"] == "n"
+
+
+def test_pod_is_collected_once_its_absent_owner_is_deleted() -> None:
+    imported = import_objects([owned_pod()])
+    cluster = imported.cluster
+    settle(cluster)
+    orphaning = DeleteOptions(propagation_policy="Orphan")
+    with pytest.raises(errors.NotFound):
+        cluster.client.delete("replicasets.apps", "web", namespace="shop", options=orphaning)
+    dry_run = DeleteOptions(dry_run=True)
+    cluster.client.delete("replicasets.apps", "web", namespace="shop", options=dry_run)
+    settle(cluster)
+    assert cluster.store.get(POD) is not None
+    cluster.client.delete("replicasets.apps", "web", namespace="shop")
+    assert "absent" not in cluster.store.settings()
+    settle(cluster)
+    assert cluster.store.get(POD) is None
+    with pytest.raises(errors.NotFound):
+        cluster.client.delete("replicasets.apps", "web", namespace="shop")

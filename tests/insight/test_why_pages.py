@@ -22,8 +22,8 @@ from kubepy.testing.shell import Shell
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted((DOCS / "why").glob("*.md"))
-# They need a webhook that runs, and settings of the folder.
-WITHOUT_EXAMPLE = {"webhook-refused", "pod-limit", "resize-pending"}
+# They need a webhook that runs, settings of the folder, and an imported cluster.
+WITHOUT_EXAMPLE = {"webhook-refused", "pod-limit", "resize-pending", "owner-not-held"}
 LINK = re.compile(r"\[([a-z-]+)\]\(why/\1\.md\)")
 JSON = re.compile(r"^```json\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -82,6 +82,7 @@ CAUSES = {
     "ordered-behind-broken-pod": "pods are replaced in order, and one before them is broken",
     "other-scheduler": "the pod waits for a scheduler that nobody runs",
     "out-of-memory": "a container needs more memory than its limit allows",
+    "owner-not-held": "the source that the cluster was imported from does not hold its owner",
     "partition": "the rollout has reached its partition, below which pods keep the old revision",
     "paused": "the rollout is paused",
     "pod-affinity": "no node has the pods beside it that the pod's affinity asks for",

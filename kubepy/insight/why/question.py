@@ -17,6 +17,7 @@ from kubepy.insight.why import (
     disruption,
     generic,
     goals,
+    imports,
     ingresses,
     intent,
     jobs,
@@ -54,6 +55,7 @@ TABLES = (
     volumes,
     containers,
     generic,
+    imports,
     workloads,
 )
 DIAGNOSES = merged(

@@ -60,7 +60,7 @@ def missing_configuration(scene: Scene, pod: Object) -> Finding | None:
         if failing.reason in (CREATING, INITIALIZING, CONFIG_ERROR):
             missing = [
                 problem
-                for problem in missing_references(pod["spec"], namespace_of(pod), scene.get)
+                for problem in _missing(scene, pod["spec"], namespace_of(pod))
                 if is_about(problem, failing)
             ]
             if missing:
@@ -68,6 +68,18 @@ def missing_configuration(scene: Scene, pod: Object) -> Finding | None:
                 link = scene.link(pod, f"{failing.path}.state.waiting.reason", text)
                 return missing_finding(scene, pod, missing, link)
     return None
+
+
+def _missing(scene: Scene, spec: Object, namespace: str) -> Iterable[MissingReference]:
+    """Return the references of a pod's spec that a kubelet cannot follow, but for those to objects
+    that were there where the cluster was imported from."""
+    absent_objects = scene.settings.absent
+    for problem in missing_references(spec, namespace, scene.get):
+        reference = problem.reference
+        if absent_objects is None or not absent_objects.has(
+            reference.kind, namespace, reference.name
+        ):
+            yield problem
 
 
 def is_about(problem: MissingReference, failing: FailingContainer) -> bool:
@@ -144,7 +156,7 @@ def runs_without_configuration(scene: Scene, obj: Object) -> Finding | None:
     ):
         return None
     spec = obj["spec"] if obj["kind"] == "Pod" else obj["spec"]["template"]["spec"]
-    missing = [*missing_references(spec, namespace_of(obj), scene.get)]
+    missing = [*_missing(scene, spec, namespace_of(obj))]
     if missing:
         return missing_finding(scene, obj, missing, note=RUNS_HERE)
     return None

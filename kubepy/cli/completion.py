@@ -256,6 +256,8 @@ def complete_words(factory: Factory, words: list[str], *, as_cobra: bool) -> Com
         return Completion(*plugins.completions(line.rest, word, factory.program))
     if line.path == ("fork",) and len(line.rest) < 2 and not word.startswith("-"):
         return Completion((), FOLDERS)
+    if line.path == ("import",) and flag_with_value(line, word)[0] is None and word[:1] != "-":
+        return Completion()
     if line.path == ("plan",) and (planned := plan.words_before(line, word)) is not None:
         completion = complete_words(factory, [*planned, word], as_cobra=as_cobra)
         return completion._replace(
@@ -334,7 +336,7 @@ def file_completion(flag: Flag) -> Completion:
     if flag.long == "filename":
         return Completion(("json", "yaml", "yml"), FILE_EXTENSIONS)
     return Completion(
-        (), FOLDERS if flag.long in ("kustomize", "output-directory", "state") else DEFAULT
+        (), FOLDERS if flag.long in ("into", "kustomize", "output-directory", "state") else DEFAULT
     )
 
 

@@ -76,6 +76,7 @@ REFUSED = {
     "fsck": NEW_FOLDER,
     "git": NEW_FOLDER,
     "help": ABOUT_ITSELF,
+    "import": NEW_FOLDER,
     "init": NEW_FOLDER,
     "kuberc": ABOUT_ITSELF,
     "kustomize": ABOUT_ITSELF,

@@ -6,15 +6,15 @@
 | ``documents`` | the objects in a file, and the logs of pods |
 | ``layouts`` | what the places of files tell in the dumps that people have |
 | ``live`` | a running cluster, asked through the kubectl on the PATH |
-| ``places`` | a cluster of kubepy's own, or an etcd |
+| ``places`` | an etcd |
 | ``conversion`` | objects in older API versions |
-| ``admission`` | the choice of what can be taken, and what cannot with its reason |
+| ``taking`` | the choice of what can be taken, and what cannot with its reason |
 | ``absent`` | what the objects name and the source does not hold |
+| ``nodes``, ``replicasets``, ``derived`` | what a source leaves out and tells of |
 | ``secrets`` | values of Secrets, and what stands for them |
 | ``times`` | the newest time of a source, which becomes the cluster's |
 | ``podlogs`` | logs as the cluster keeps them |
-| ``revisions`` | ControllerRevisions that a source leaves out |
-| ``making`` | the cluster of all that |
-| ``merging`` | a later state of the same cluster, as one change |
+| ``making``, ``writing`` | the cluster of all that, in memory and in its place |
+| ``merging``, ``heldkeys`` | a later state of the same cluster, as one change |
 | ``report`` | what the import says at its end |
 """

@@ -19,6 +19,7 @@ from kubepy.importing.errors import SourceError
 from kubepy.importing.heldkeys import keys_value
 from kubepy.importing.nodes import node_of_pods
 from kubepy.importing.podlogs import log_values
+from kubepy.importing.replicasets import REPLICA_SETS, present_replica_sets
 from kubepy.importing.secrets import with_placeholders
 from kubepy.importing.taking import RefusedObject, TakenObjects, Taker, revision_of
 from kubepy.importing.times import newest_time
@@ -87,6 +88,8 @@ def make_cluster(content: SourceContent, options: ImportOptions, show: Show) -> 
         replaced = _replace_secrets(objects) + _replace_secrets(taken.manifests)
     now = options.now or newest_time(objects.items()) or datetime.now(UTC).replace(microsecond=0)
     _complete_times(objects, now)
+    replica_sets = dict(present_replica_sets(objects))
+    objects |= replica_sets
     show("looking for what is absent", 0)
     scratch = cluster_of_objects(_numbered(objects, now), {"clock": format_exact_time(now)}, {})
     scratch.bootstrap()
@@ -98,6 +101,8 @@ def make_cluster(content: SourceContent, options: ImportOptions, show: Show) -> 
     cluster = cluster_of_objects(_numbered(objects, now), settings, values)
     cluster.store.set_values(keys_value((*objects, *taken.manifests)))
     made = _complete(cluster, objects, taken, show)
+    if replica_sets:
+        made.derived[REPLICA_SETS] = len(replica_sets)
     return ImportedCluster(cluster, taken, objects, absent, made, replaced, settings)
 
 

@@ -69,3 +69,24 @@ def test_nothing_is_derived_where_the_source_holds_the_kinds(
     objects: list[dict[str, Any]],
 ) -> None:
     assert import_objects(objects).made.derived == {}
+
+
+def test_replica_set_of_the_present_template_is_made(objects: list[dict[str, Any]]) -> None:
+    original = {
+        obj["metadata"]["name"]: obj
+        for obj in objects
+        if obj["kind"] == "ReplicaSet" and obj["status"]["replicas"]
+    }
+    imported = import_objects(obj for obj in objects if obj["kind"] != "ReplicaSet")
+    made = found(imported, "replicasets.apps")
+    assert made.keys() == original.keys()
+    for name, replica_set in made.items():
+        for field in ("uid", "labels", "ownerReferences"):
+            expected = original[name]["metadata"][field]
+            assert replica_set["metadata"][field] == expected
+        assert replica_set["spec"] == original[name]["spec"]
+    cluster = imported.cluster
+    before = cluster.store.revision
+    build_manager(cluster).run_until_settled()
+    changes = cluster.store.changes(before).changes
+    assert [change.key for change in changes if change.key.resource != "events"] == []

@@ -11,7 +11,9 @@ from kubepy.api import errors
 from kubepy.api.clock import format_exact_time, format_time
 from kubepy.api.meta import Object, nested_map
 from kubepy.api.objects.nodes import get_condition
+from kubepy.apiserver.client import CRDS
 from kubepy.apiserver.cluster import VOLATILE
+from kubepy.apiserver.settings import IMPLIED
 from kubepy.controllers.nodelifecycle import REGISTERED_UNTIL
 from kubepy.controlplane.open import ImportedObject, cluster_of_objects
 from kubepy.importing.absent import AbsentFindings, find_absent, namespaces_of
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from kubepy.importing.documents import SourceContent
 
 NODES, PODS, SECRETS = "nodes", "pods", "secrets"
+# The resources by which it is decided what a cluster has without a source that holds it.
+IMPLIED_BASIS = frozenset((*IMPLIED, "namespaces", CRDS))
 Show = Callable[[str, int], None]
 
 
@@ -91,7 +95,8 @@ def make_cluster(content: SourceContent, options: ImportOptions, show: Show) -> 
     replica_sets = dict(present_replica_sets(objects))
     objects |= replica_sets
     show("looking for what is absent", 0)
-    scratch = cluster_of_objects(_numbered(objects, now), {"clock": format_exact_time(now)}, {})
+    basis = {key: obj for key, obj in objects.items() if key.resource in IMPLIED_BASIS}
+    scratch = cluster_of_objects(_numbered(basis, now), {"clock": format_exact_time(now)}, {})
     scratch.bootstrap()
     implied = dict(scratch.implied_objects())
     everything = {**implied, **taken.manifests, **objects}

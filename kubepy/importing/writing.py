@@ -33,6 +33,7 @@ def write_cluster(
     target = os.path.abspath(place)
     parent, name = os.path.split(target)
     beside = os.path.join(parent, f".{name}.import-{os.getpid()}")
+    _remove_leftovers(parent, f".{name}.import-")
     try:
         copy_cluster(cluster, beside)
         _comment(os.path.join(beside, SETTINGS), comment)
@@ -43,6 +44,26 @@ def write_cluster(
     except BaseException:
         shutil.rmtree(beside, ignore_errors=True)
         raise
+
+
+def _remove_leftovers(parent: str, prefix: str) -> None:
+    """Remove the folders that killed imports into this place have left beside it."""
+    if not os.path.isdir(parent):
+        return
+    for name in os.listdir(parent):
+        process = name.removeprefix(prefix)
+        if name.startswith(prefix) and process.isdigit() and not _is_alive(int(process)):
+            shutil.rmtree(os.path.join(parent, name), ignore_errors=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
 
 
 def _comment(path: str, comment: Callable[[str], str]) -> None:

@@ -332,6 +332,17 @@ def test_import_that_is_ended_leaves_nothing(tmp_path: Path, printed: str) -> No
             break
 
 
+def test_leftover_of_a_killed_import_is_removed(bare: Kubepy, folder: Path, printed: str) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    (folder / f".state.import-{ended.pid}").mkdir()
+    (folder / f".state.import-{os.getppid()}").mkdir()
+    assert bare("import", "-", stdin=printed).status == 0
+    names = os.listdir(folder)
+    assert f".state.import-{ended.pid}" not in names
+    assert f".state.import-{os.getppid()}" in names
+
+
 def test_unreadable_and_refused_parts_are_listed(bare: Kubepy, folder: Path) -> None:
     source = folder / "source"
     source.mkdir()

@@ -37,7 +37,7 @@ class RunsFactory(Factory):
 
 
 class Part(NamedTuple):
-    """What a process says: its exit status, what it said on stderr, and its results."""
+    """The answer of a process: its exit status, what it said on stderr, and its results."""
 
     status: int
     said: str

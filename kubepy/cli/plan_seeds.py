@@ -27,7 +27,7 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 
 class WantedRuns(NamedTuple):
-    """What the flags say about runs.
+    """The flags about runs.
 
     :ivar runs: of ``--runs``; None: not given.
     """

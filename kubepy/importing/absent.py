@@ -37,7 +37,7 @@ class NamedObject(NamedTuple):
 
 
 class AbsentFindings(NamedTuple):
-    """What a source names and does not hold.
+    """The objects that a source names and does not hold.
 
     :ivar owners: they count as there.
     :ivar needed: what pods that have started must have had; it counts as there.
@@ -56,7 +56,13 @@ def find_absent(objects: Mapping[Key, Object], scheme: Scheme) -> AbsentFindings
     named: dict[Key, None] = {}
     needed: dict[Key, None] = {}
     for key, obj in objects.items():
-        for owner in _absent_owners(key, obj, objects, uids, scheme):
+        for owner in _absent_owners(
+            key,
+            obj,
+            objects,
+            uids,
+            scheme,
+        ):
             owners.setdefault(owner.uid, owner)
         for other in _names_of(key, obj):
             if other.key in objects or other.key in _ALWAYS_THERE:
@@ -89,7 +95,12 @@ def _kind_of(key: Key, scheme: Scheme) -> str:
 
 def _absent_object(key: Key, scheme: Scheme) -> AbsentObject:
     resource = scheme.by_key(key.resource)
-    return AbsentObject(resource.api_version, resource.kind, key.name, key.namespace)
+    return AbsentObject(
+        resource.api_version,
+        resource.kind,
+        key.name,
+        key.namespace,
+    )
 
 
 def _absent_owners(
@@ -112,7 +123,13 @@ def _absent_owners(
         name = reference["name"]
         if resource is not None and Key(resource.key, namespace, name) in objects:
             continue
-        yield AbsentObject(api_version, kind, name, namespace, reference["uid"])
+        yield AbsentObject(
+            api_version,
+            kind,
+            name,
+            namespace,
+            reference["uid"],
+        )
 
 
 def _names_of(key: Key, obj: Object) -> Iterator[NamedObject]:
@@ -124,7 +141,13 @@ def _names_of(key: Key, obj: Object) -> Iterator[NamedObject]:
     elif nested_map(spec, "template", "spec"):
         yield from _names_of_template(nested_map(spec, "template", "spec"), namespace)
     elif key.resource == "cronjobs.batch":
-        template = nested_map(spec, "jobTemplate", "spec", "template", "spec")
+        template = nested_map(
+            spec,
+            "jobTemplate",
+            "spec",
+            "template",
+            "spec",
+        )
         yield from _names_of_template(template, namespace)
     elif key.resource == "persistentvolumeclaims":
         if spec.get("volumeName"):

@@ -86,7 +86,12 @@ def _workload(obj: Object) -> Object:
     """Convert a workload of the first versions: their selector, where it is left out, is the labels
     of the template."""
     spec = dict(spec_of(obj))
-    labels = nested_map(spec, "template", "metadata", "labels")
+    labels = nested_map(
+        spec,
+        "template",
+        "metadata",
+        "labels",
+    )
     if "template" in spec and not spec.get("selector") and labels:
         spec["selector"] = {"matchLabels": labels}
     for field in ("rollbackTo", "templateGeneration"):

@@ -85,7 +85,15 @@ def _revisions(cluster: LocalCluster) -> Iterator[Object]:
         hash_ = _hash_of_daemons(daemon_set, of_set)
         if hash_:
             number = _number(annotations_of(daemon_set).get(TEMPLATE_GENERATION))
-            yield cast("Object", new_revision(daemon_set, number, hash_, HASH))
+            yield cast(
+                "Object",
+                new_revision(
+                    daemon_set,
+                    number,
+                    hash_,
+                    HASH,
+                ),
+            )
     for stateful_set in cluster.client.list("statefulsets.apps").items:
         name = nested_map(stateful_set, "status").get("updateRevision") or ""
         hash_ = name.removeprefix(f"{name_of(stateful_set)}-")
@@ -93,7 +101,15 @@ def _revisions(cluster: LocalCluster) -> Iterator[Object]:
             # what is numbered before it are revisions that nothing tells of
             is_updated = name == stateful_set["status"].get("currentRevision")
             number = 1 if is_updated else 2
-            yield cast("Object", new_revision(stateful_set, number, hash_, HASH_OF_SETS))
+            yield cast(
+                "Object",
+                new_revision(
+                    stateful_set,
+                    number,
+                    hash_,
+                    HASH_OF_SETS,
+                ),
+            )
 
 
 def _hash_of_daemons(daemon_set: Object, pods: Collection[Object]) -> str:

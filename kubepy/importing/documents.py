@@ -113,16 +113,31 @@ def _expanded(value: Any, path: str) -> Iterator[Object]:
     """Yield the objects of a document: itself, the items of a List, those of an array."""
     if isinstance(value, list):
         for item in value:
-            yield from _of_item(item, path, "", "")
+            yield from _of_item(
+                item,
+                path,
+                "",
+                "",
+            )
         return
     if not isinstance(value, dict):
         return
     if _is_list(value):
         kind = (value.get("kind") or "").removesuffix("List")
         for item in value["items"] or ():
-            yield from _of_item(item, path, value.get("apiVersion") or "", kind)
+            yield from _of_item(
+                item,
+                path,
+                value.get("apiVersion") or "",
+                kind,
+            )
         return
-    yield from _of_item(value, path, "", "")
+    yield from _of_item(
+        value,
+        path,
+        "",
+        "",
+    )
 
 
 def _is_list(value: Object) -> bool:

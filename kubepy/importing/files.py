@@ -78,12 +78,22 @@ def _files_in(data: bytes, shown: str) -> Iterator[SourceFile]:
     is_tar = data[position : position + len(magic)] == magic
     if not is_tar and not data.startswith(GZIP):
         name = shown.replace(os.sep, "/")
-        yield SourceFile(name, shown, lambda: data, is_named=True)
+        yield SourceFile(
+            name,
+            shown,
+            lambda: data,
+            is_named=True,
+        )
         return
     try:
         if data.startswith(GZIP) and not _holds_tar(data):
             text = _unpacked(data, shown)
-            yield SourceFile(shown.removesuffix(".gz"), shown, lambda: text, is_named=True)
+            yield SourceFile(
+                shown.removesuffix(".gz"),
+                shown,
+                lambda: text,
+                is_named=True,
+            )
             return
         yield from _files_of_archive(data, shown)
     except (tarfile.TarError, zlib.error, EOFError, OSError) as error:

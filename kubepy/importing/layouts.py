@@ -85,7 +85,14 @@ def split_marked_logs(text: str) -> tuple[str, list[PodLog]]:
         rest.append(text[position : start.start()])
         log = text[start.end() : end]
         if not _NO_LOG.fullmatch(log):
-            logs.append(PodLog(namespace, pod, container, log))
+            logs.append(
+                PodLog(
+                    namespace,
+                    pod,
+                    container,
+                    log,
+                )
+            )
         position = min(end + len(mark), len(text))
     rest.append(text[position:])
     return "".join(rest), logs

@@ -58,7 +58,7 @@ class LiveSource(NamedTuple):
 
 
 class KubectlRun(NamedTuple):
-    """What a kubectl has printed, and its exit status."""
+    """The output of a kubectl, and its exit status."""
 
     status: int
     output: bytes

@@ -42,7 +42,7 @@ Show = Callable[[str, int], None]
 
 
 class ImportOptions(NamedTuple):
-    """What the user chooses.
+    """The choices of the user.
 
     :ivar keeps_secrets: the values of Secrets are kept.
     :ivar rules: makes the value of ``kubelet.rules`` of the objects; None: no behaviour is learned.
@@ -55,7 +55,7 @@ class ImportOptions(NamedTuple):
 
 
 class MadeObjects(NamedTuple):
-    """What the source does not hold, and the cluster cannot do without.
+    """The objects that the source does not hold, and the cluster cannot do without.
 
     :ivar derived: by resource, how many objects controllers have made of the others.
     """
@@ -101,14 +101,32 @@ def make_cluster(content: SourceContent, options: ImportOptions, show: Show) -> 
     implied = dict(scratch.implied_objects())
     everything = {**implied, **taken.manifests, **objects}
     absent = find_absent(everything, scratch.scheme)
-    settings = _settings(objects, absent, now, options)
+    settings = _settings(
+        objects,
+        absent,
+        now,
+        options,
+    )
     values = {**log_values(content.logs, objects, now), **_registered(objects, now)}
     cluster = cluster_of_objects(_numbered(objects, now), settings, values)
     cluster.store.set_values(keys_value((*objects, *taken.manifests)))
-    made = _complete(cluster, objects, taken, show)
+    made = _complete(
+        cluster,
+        objects,
+        taken,
+        show,
+    )
     if replica_sets:
         made.derived[REPLICA_SETS] = len(replica_sets)
-    return ImportedCluster(cluster, taken, objects, absent, made, replaced, settings)
+    return ImportedCluster(
+        cluster,
+        taken,
+        objects,
+        absent,
+        made,
+        replaced,
+        settings,
+    )
 
 
 def _registered(objects: Mapping[Key, Object], now: datetime) -> dict[str, str]:
@@ -159,7 +177,14 @@ def _numbered(objects: Mapping[Key, Object], now: datetime) -> list[ImportedObje
     for key, obj in objects.items():
         seconds = VOLATILE.get(key.resource)
         expires = None if seconds is None else now.timestamp() + seconds
-        numbered.append(ImportedObject(key, numbers.get(key) or revision_of(obj), obj, expires))
+        numbered.append(
+            ImportedObject(
+                key,
+                numbers.get(key) or revision_of(obj),
+                obj,
+                expires,
+            )
+        )
     return numbered
 
 

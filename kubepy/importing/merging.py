@@ -55,7 +55,12 @@ def merge(imported: ImportedCluster, cluster: LocalCluster) -> Changes:
         if is_lost is None:
             raise SourceError(f"{cluster.folder}: another process runs the controllers")
         cluster.look()
-        return _write(imported, cluster, before, now)
+        return _write(
+            imported,
+            cluster,
+            before,
+            now,
+        )
 
 
 def _check_same_cluster(imported: ImportedCluster, cluster: LocalCluster, before: set[Key]) -> None:

@@ -35,7 +35,7 @@ class RefusedObject(NamedTuple):
 
 
 class TakenObjects(NamedTuple):
-    """What was taken of a source.
+    """The objects that were taken of a source.
 
     :ivar objects: those that a server has made, by key.
     :ivar manifests: those that no server has made: without a uid.
@@ -58,7 +58,13 @@ class Taker:
     """Takes the objects of a source, definitions of custom resources first."""
 
     def __init__(self) -> None:
-        self._taken = TakenObjects({}, {}, [], Counter(), Counter())
+        self._taken = TakenObjects(
+            {},
+            {},
+            [],
+            Counter(),
+            Counter(),
+        )
         self._cluster = cluster_of_objects((), {}, {})
 
     def take(self, objects: Iterable[SourceObject], show: Callable[[int], None]) -> TakenObjects:

@@ -98,7 +98,7 @@ DOWN = (NOT_READY, UNAVAILABLE, TERMINATING, "failed", DELETED)
 
 
 class Harm(NamedTuple):
-    """What happens to one object.
+    """A harm that one object comes to.
 
     :ivar key: the object.
     :ivar before: the numbers or the state that count for the kind, at the beginning.

@@ -102,6 +102,8 @@ ELSEWHERE = (
     "attach",  # needs a model of containers, as the next ones: tests/cli/test_exec.py …
     "exec",
     "port-forward",
+    "import",  # tests/cli/test_import.py
+    "mcp",  # tests/cli/test_mcp.py
     "proxy",  # tests/cli/test_proxy.py
     "cp",
     "debug",  # tests/cli/test_debug.py

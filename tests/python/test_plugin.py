@@ -523,7 +523,7 @@ def test_failure_shows_place_and_lines(pytester: pytest.Pytester) -> None:
         (
             b"# kubepy: nods=3\n$ true\n",
             "1: unknown setting 'nods=3': must be one of nodes=, clock=, seed=, bootstrap=, "
-            "reconcile=, folder",
+            "reconcile=, containers=, folder",
         ),
         (b"# kubepy: nodes='3\n$ true\n", "1: # kubepy: no closing quotation"),
         (b"# kubepy: nodes=x\n$ true\n", " nodes=x: must be a number"),

@@ -1,4 +1,4 @@
-"""What a process that runs other people's command lines may do on this machine.
+"""The bounds of a process that runs other people's command lines on this machine.
 
 :mod:`kubepy.cli.mcp.permitted` decides which command lines run. This holds where that has a
 mistake, and where a manifest asks for more than its command line shows (a kustomization names

@@ -40,7 +40,14 @@ def draw_workloads(drawing: Drawing, top: float) -> float:
         top += ROW
     if len(rows) > MOST_ROWS:
         text = f"and {len(rows) - MOST_ROWS} more workloads, to which less happened"
-        drawing.texts.append(Label(8, top + 14, text, "small faint"))
+        drawing.texts.append(
+            Label(
+                8,
+                top + 14,
+                text,
+                "small faint",
+            )
+        )
         top += ROW
     for key in dict.fromkeys(mark.key for mark in drawing.marks):
         if key not in drawing.charts:
@@ -69,19 +76,60 @@ def draw_chart_part(drawing: Drawing, key: Key, top: float) -> float:
     ][-MOST_REVISIONS:]
     drawing.charts[key] = (top, top + HEAD, top + HEAD + HEIGHT)
     kind = f"{key.resource.partition('.')[0]} in {key.namespace}"
-    drawing.texts.append(Label(LEFT, top + 14, summary_of(drawing, key), "small cut"))
-    drawing.texts.append(Label(8, top + 14, key.name, "name", LEFT - 16))
-    drawing.texts.append(Label(8, top + 29, kind, "small faint", LEFT - 30))
+    drawing.texts.append(
+        Label(
+            LEFT,
+            top + 14,
+            summary_of(drawing, key),
+            "small cut",
+        )
+    )
+    drawing.texts.append(
+        Label(
+            8,
+            top + 14,
+            key.name,
+            "name",
+            LEFT - 16,
+        )
+    )
+    drawing.texts.append(
+        Label(
+            8,
+            top + 29,
+            kind,
+            "small faint",
+            LEFT - 30,
+        )
+    )
     for line, (revision, name) in enumerate(revisions):
         y = top + 41 + REVISION_LINE * line
         drawing.keys.append(revision_swatch(name, 8, y))
         label = drawing.label(key, revision)
-        drawing.texts.append(Label(23, y + 3.5, label, "small cut", LEFT - 58))
+        drawing.texts.append(
+            Label(
+                23,
+                y + 3.5,
+                label,
+                "small cut",
+                LEFT - 58,
+            )
+        )
 
     draw_curve(drawing, key, (top + HEAD, top + HEAD + HEIGHT))
-    drawing.stroke("frame", 0, top + HEAD + HEIGHT, PLOT)
+    drawing.stroke(
+        "frame",
+        0,
+        top + HEAD + HEIGHT,
+        PLOT,
+    )
     draw_changes(drawing, key, top + HEAD - 14)
-    draw_marks(drawing, key, top + HEAD, top + HEAD + HEIGHT)
+    draw_marks(
+        drawing,
+        key,
+        top + HEAD,
+        top + HEAD + HEIGHT,
+    )
     height = max(HEAD + HEIGHT, 41 + REVISION_LINE * len(revisions) - 6)
     return top + height + CHART_GAP
 
@@ -183,20 +231,41 @@ def draw_curve(
 
     for x, end, low, high in runs((moment.x, (moment.required, moment.most)) for moment in moments):
         if low is not None:
-            drawing.box("band", x, y(high), end - x, y(min(low, high)) - y(high))
-            drawing.stroke("bound", x, y(low), end - x)
+            drawing.box(
+                "band",
+                x,
+                y(high),
+                end - x,
+                y(min(low, high)) - y(high),
+            )
+            drawing.stroke(
+                "bound",
+                x,
+                y(low),
+                end - x,
+            )
 
     for x, end, available, lacking in runs(
         (moment.x, (moment.available, moment.is_lacking)) for moment in moments
     ):
         if lacking:
-            drawing.stroke("low", x, y(available), end - x)
+            drawing.stroke(
+                "low",
+                x,
+                y(available),
+                end - x,
+            )
 
     draw_line(drawing, "count", [(moment.x, y(moment.staying)) for moment in moments])
     draw_line(drawing, "line", [(moment.x, y(moment.available)) for moment in moments])
     if has_labels:
         drawing.texts += [
-            Label(LEFT - 6, y(value) + 3.5, str(value), "small faint end y")
+            Label(
+                LEFT - 6,
+                y(value) + 3.5,
+                str(value),
+                "small faint end y",
+            )
             for value in sorted({base, least, most})
             if value in (base, most) or min(y(value) - y(most), y(base) - y(value)) > 9
         ]
@@ -219,7 +288,14 @@ def draw_changes(drawing: Drawing, key: Key, level: float, *, is_row: bool = Fal
         drawing.add("event", f"M{number(x)} {number(level)}l4 4l-4 4l-4-4z")
         words = dict.fromkeys(drawing.words.of_change(place, steps[place]) for place in changes)
         if not is_row or set(words) - {"created", "deleted", "terminating"}:
-            drawing.notes.append(Note(x + 7, level + 7.5, ", ".join(words), "note"))
+            drawing.notes.append(
+                Note(
+                    x + 7,
+                    level + 7.5,
+                    ", ".join(words),
+                    "note",
+                )
+            )
 
 
 def draw_marks(drawing: Drawing, key: Key, ceiling: float, floor: float) -> None:
@@ -230,17 +306,43 @@ def draw_marks(drawing: Drawing, key: Key, ceiling: float, floor: float) -> None
         x = drawing.scale.x_at(at)
         for mark in together:
             end = PLOT if mark.until is None else drawing.scale.x_at(mark.until)
-            drawing.box("harm", x, ceiling, max(end - x, 2), floor - ceiling)
+            drawing.box(
+                "harm",
+                x,
+                ceiling,
+                max(end - x, 2),
+                floor - ceiling,
+            )
             texts[mark.text] = None
-        drawing.notes.append(Note(x + 3, floor - 4, ", ".join(texts), "note harmed"))
+        drawing.notes.append(
+            Note(
+                x + 3,
+                floor - 4,
+                ", ".join(texts),
+                "note harmed",
+            )
+        )
 
 
 def draw_marked_object(drawing: Drawing, key: Key, top: float) -> float:
     """Draw a row for an object that has no pods of its own, such as a Service."""
     drawing.charts[key] = (top, top + 3, top + 17)
     name = f"{key.resource.partition('.')[0]}/{key.name}"
-    drawing.texts.append(Label(8, top + 14, name, "name", LEFT - 16))
-    draw_marks(drawing, key, top + 3, top + 17)
+    drawing.texts.append(
+        Label(
+            8,
+            top + 14,
+            name,
+            "name",
+            LEFT - 16,
+        )
+    )
+    draw_marks(
+        drawing,
+        key,
+        top + 3,
+        top + 17,
+    )
     return top + ROW
 
 
@@ -251,16 +353,51 @@ def draw_row(drawing: Drawing, key: Key, top: float) -> None:
     """Draw a workload as a row: its curve, or the runs of a Job."""
     floor = top + 3 + ROW_CHART
     drawing.charts[key] = (top, top + 3, floor)
-    drawing.stroke("frame", 0, floor, PLOT)
+    drawing.stroke(
+        "frame",
+        0,
+        floor,
+        PLOT,
+    )
     if key.resource in JOBS:
         draw_runs(drawing, key, floor)
     else:
-        draw_curve(drawing, key, (top + 3, floor), has_labels=False)
-    drawing.texts.append(Label(8, top + 14, key.name, "name row", LEFT - 84))
+        draw_curve(
+            drawing,
+            key,
+            (top + 3, floor),
+            has_labels=False,
+        )
+    drawing.texts.append(
+        Label(
+            8,
+            top + 14,
+            key.name,
+            "name row",
+            LEFT - 84,
+        )
+    )
     summary = short_summary(drawing, key)
-    drawing.texts.append(Label(LEFT - 6, top + 14, summary, row_classes(drawing, key)))
-    draw_changes(drawing, key, top + 6, is_row=True)
-    draw_marks(drawing, key, top + 3, floor)
+    drawing.texts.append(
+        Label(
+            LEFT - 6,
+            top + 14,
+            summary,
+            row_classes(drawing, key),
+        )
+    )
+    draw_changes(
+        drawing,
+        key,
+        top + 6,
+        is_row=True,
+    )
+    draw_marks(
+        drawing,
+        key,
+        top + 3,
+        floor,
+    )
 
 
 def row_classes(drawing: Drawing, key: Key) -> str:

@@ -56,7 +56,13 @@ def render_html(timeline: Timeline, marks: Sequence[Mark] = (), title: str = "Ti
     data = json.dumps(page_data(drawing), ensure_ascii=False, separators=(",", ":")).replace(
         "<", "\\u003c"
     )
-    return page(title, caption_of(timeline), content(drawing), data, drawing.thickness)
+    return page(
+        title,
+        caption_of(timeline),
+        content(drawing),
+        data,
+        drawing.thickness,
+    )
 
 
 def live_document(timeline: Timeline) -> Object:

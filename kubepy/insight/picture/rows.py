@@ -115,9 +115,23 @@ def draw_nodes(drawing: Drawing, top: float) -> float:
     for index, (node, rows) in enumerate(lanes.items()):
         height = pitch * max(len(rows), 1) + NODE_GAP
         if index % 2 == 0:
-            drawing.box("stripe", 0, top, PLOT, height)
+            drawing.box(
+                "stripe",
+                0,
+                top,
+                PLOT,
+                height,
+            )
         y = top + NODE_GAP / 2 + pitch * 0.5 + 4
-        drawing.texts.append(Label(8, y, node or "no node", "node", LEFT - 16))
+        drawing.texts.append(
+            Label(
+                8,
+                y,
+                node or "no node",
+                "node",
+                LEFT - 16,
+            )
+        )
         draw_node_states(drawing, node, top)
         for line, row in enumerate(rows):
             y = top + NODE_GAP / 2 + pitch * (line + 0.5)
@@ -145,10 +159,20 @@ def draw_node_states(drawing: Drawing, node: str, top: float) -> None:
         elif step.action in begins:
             since.setdefault(begins[step.action], x)
         elif (state := ends.get(step.action)) and (start := since.pop(state, begin)) < x:
-            drawing.stroke(state, start, top + 1.5, x - start)
+            drawing.stroke(
+                state,
+                start,
+                top + 1.5,
+                x - start,
+            )
 
     for state, x in since.items():
-        drawing.stroke(state, x, top + 1.5, PLOT - x)
+        drawing.stroke(
+            state,
+            x,
+            top + 1.5,
+            PLOT - x,
+        )
 
 
 # of each state: classes, and the part of a bar's thickness; the first is in the colour of the
@@ -183,7 +207,12 @@ def draw_bar(drawing: Drawing, bar: Bar, y: float) -> None:
     for start, end, state in bar.spans():
         x = drawing.scale.x(start)
         width = drawing.scale.x(end) - drawing.scale.x(start)
-        drawing.stroke(f"{state}-{colour}", x, y, width)
+        drawing.stroke(
+            f"{state}-{colour}",
+            x,
+            y,
+            width,
+        )
         if state == AVAILABLE and width > longest:
             longest = width
             place = x
@@ -191,9 +220,24 @@ def draw_bar(drawing: Drawing, bar: Bar, y: float) -> None:
     if bar.has_failed:
         begin, width = failed_span(bar, drawing.scale)
         text = f"{bar.key.name} {bar.reason}".rstrip()
-        drawing.names.append(Name(begin, width, y + 3.5, text, MUST_SHOW))
+        drawing.names.append(
+            Name(
+                begin,
+                width,
+                y + 3.5,
+                text,
+                MUST_SHOW,
+            )
+        )
     elif longest:
-        drawing.names.append(Name(place, longest, y + 3.5, bar.key.name))
+        drawing.names.append(
+            Name(
+                place,
+                longest,
+                y + 3.5,
+                bar.key.name,
+            )
+        )
 
 
 def name_width(text: str, classes: str) -> float:
@@ -207,9 +251,19 @@ def visible_names(drawing: Drawing) -> Iterator[Label]:
         width = name_width(name.text, name.classes)
         if name.classes == MUST_SHOW:
             x = max(min(name.x, PLOT - width), 0)
-            yield Label(LEFT + x + 5, name.y, name.text, name.classes)
+            yield Label(
+                LEFT + x + 5,
+                name.y,
+                name.text,
+                name.classes,
+            )
         elif width < name.width:
-            yield Label(LEFT + name.x + 5, name.y, name.text, name.classes)
+            yield Label(
+                LEFT + name.x + 5,
+                name.y,
+                name.text,
+                name.classes,
+            )
 
 
 def draw_links(drawing: Drawing, places: dict[Bar, float]) -> None:
@@ -219,7 +273,12 @@ def draw_links(drawing: Drawing, places: dict[Bar, float]) -> None:
     for bar, other in pairs:
         if other is not None and places[bar] == places[other] and bar.end <= other.start:
             begin = drawing.scale.x(bar.end)
-            drawing.stroke("link", begin, places[bar], drawing.scale.x(other.start) - begin)
+            drawing.stroke(
+                "link",
+                begin,
+                places[bar],
+                drawing.scale.x(other.start) - begin,
+            )
         elif other is not None and is_few:
             draw_arrow(drawing, (bar, places[bar]), (other, places[other]))
 
@@ -294,14 +353,33 @@ def draw_folded(drawing: Drawing, top: float) -> float:
     for index, group in enumerate(groups):
         height = pitch * max(len(group.rows) + len(group.failing), 1) + NODE_GAP
         if index % 2 == 0:
-            drawing.box("stripe", 0, top, PLOT, height)
+            drawing.box(
+                "stripe",
+                0,
+                top,
+                PLOT,
+                height,
+            )
         y = top + NODE_GAP / 2 + pitch / 2 + 4
-        drawing.texts.append(Label(8, y, group_text(group.nodes), "node", 70))
+        drawing.texts.append(
+            Label(
+                8,
+                y,
+                group_text(group.nodes),
+                "node",
+                70,
+            )
+        )
         for node in group.nodes:
             draw_node_states(drawing, node, top)
         y = top + NODE_GAP / 2
         for row in group.rows:
-            draw_fold(drawing, row, (y, y + pitch), most[row.scale_key])
+            draw_fold(
+                drawing,
+                row,
+                (y, y + pitch),
+                most[row.scale_key],
+            )
             y += pitch
         for bar in group.failing:
             draw_bar(drawing, bar, y + pitch / 2)
@@ -338,7 +416,12 @@ def node_groups(drawing: Drawing, most: int) -> list[NodeGroup]:
             break
         size = max(size + 1, size * rows // most)  # with less there are more rows, too
     return [
-        node_group(drawing, nodes, [bar for node in nodes for bar in bars[node]], failing)
+        node_group(
+            drawing,
+            nodes,
+            [bar for node in nodes for bar in bars[node]],
+            failing,
+        )
         for nodes in chunks(names, size)
     ]
 
@@ -397,7 +480,14 @@ def node_group(
         )
     ]
     if others := shared.get(None):
-        rows.append(FoldedRow(others_text(others), "none", others, counts_of(others)))
+        rows.append(
+            FoldedRow(
+                others_text(others),
+                "none",
+                others,
+                counts_of(others),
+            )
+        )
     return NodeGroup(nodes, rows, own)
 
 
@@ -417,7 +507,12 @@ def revision_row(drawing: Drawing, workload: Key, revision: str, bars: list[Bar]
     if not text.startswith(workload.name):
         text = f"{workload.name} {text}".rstrip()
     colour = drawing.revisions.get((workload, revision), "none")
-    return FoldedRow(text, colour, bars, counts_of(bars))
+    return FoldedRow(
+        text,
+        colour,
+        bars,
+        counts_of(bars),
+    )
 
 
 def counts_of(bars: Iterable[Bar]) -> list[tuple[int, Count]]:
@@ -447,7 +542,17 @@ def counts_of(bars: Iterable[Bar]) -> list[tuple[int, Count]]:
         available += change[1]
         coming += change[2]
         there += change[3]
-        counts.append((place, Count(failing, available, coming, there)))
+        counts.append(
+            (
+                place,
+                Count(
+                    failing,
+                    available,
+                    coming,
+                    there,
+                ),
+            )
+        )
     return counts
 
 
@@ -462,10 +567,22 @@ def draw_fold(drawing: Drawing, row: FoldedRow, place: tuple[float, float], most
     counts = list(by_slot((drawing.scale.x(step), count) for step, count in row.counts))
     lines = [[count[place] for _, count in counts] for place in (3, 2, 1, 0)]
     places = [x for x, _ in counts]
-    for field, line, above in zip(FOLD_FIELDS, lines, [*lines[1:], None], strict=True):
+    for field, line, above in zip(
+        FOLD_FIELDS,
+        lines,
+        [*lines[1:], None],
+        strict=True,
+    ):
         if line != above and any(line):  # or else it is hidden
             colour = "fail" if field == "failing" else row.colour
-            path = "".join(area(places, line, floor, height / most))
+            path = "".join(
+                area(
+                    places,
+                    line,
+                    floor,
+                    height / most,
+                )
+            )
             drawing.add(f"fold {field}-{colour}", path)
     for begin, end, is_there in runs((x, (count.there > 0,)) for x, count in counts):
         if is_there:
@@ -473,11 +590,24 @@ def draw_fold(drawing: Drawing, row: FoldedRow, place: tuple[float, float], most
             drawing.add(f"base p{row.colour[1:]}", base)
     drawing.names += count_names(counts, (top + bottom) / 2 + 3.5)
 
-    label = Label(LEFT - 6, (top + bottom) / 2 + 3.5, row.text, "small faint end y", LEFT - 86)
+    label = Label(
+        LEFT - 6,
+        (top + bottom) / 2 + 3.5,
+        row.text,
+        "small faint end y",
+        LEFT - 86,
+    )
     drawing.texts.append(label)
     drawing.rows += [BarRow(top, bottom, bar) for bar in row.bars if bar.last >= 0]
     idle = sum(bar.last < 0 for bar in row.bars)
-    drawing.folds.append(Fold(top, bottom, row.text, idle))
+    drawing.folds.append(
+        Fold(
+            top,
+            bottom,
+            row.text,
+            idle,
+        )
+    )
 
 
 def by_slot(counts: Iterable[tuple[float, Count]]) -> Iterator[tuple[float, Count]]:
@@ -525,4 +655,10 @@ def count_names(counts: Sequence[tuple[float, Count]], y: float) -> Iterator[Nam
             text = str(count.available - count.failing)
             if count.there > count.available - count.failing:
                 text += f" of {count.there}"
-            yield Name(begin, end - begin, y, text, "inbar counted")
+            yield Name(
+                begin,
+                end - begin,
+                y,
+                text,
+                "inbar counted",
+            )

@@ -107,7 +107,12 @@ class Scale:
             for gap in stretch.gaps:
                 rooms[gap] = share * gap_room * seconds[gap] / (stretch.seconds or 1)
 
-        self._place_moments(groups, rooms, [unit * weight for weight in weights], is_major)
+        self._place_moments(
+            groups,
+            rooms,
+            [unit * weight for weight in weights],
+            is_major,
+        )
         self.gaps = [
             self._gap_of(stretch)
             for stretch, short in zip(stretches, is_short, strict=True)
@@ -131,13 +136,29 @@ class Scale:
         self._gap_places = list[tuple[float, float]]()
         x = self.width * PADDING
         first = 0
-        for (at, count), room, width, major in zip(groups, rooms, widths, is_major, strict=False):
+        for (at, count), room, width, major in zip(
+            groups,
+            rooms,
+            widths,
+            is_major,
+            strict=False,
+        ):
             self._gap_places.append((x, x + room))
             x += room
             after = self._text((at - self.since).total_seconds())
             if self.has_dates:
                 after = f"{at:%H:%M}"
-            self.moments.append(Moment(at, x, width, first, count, after, major))
+            self.moments.append(
+                Moment(
+                    at,
+                    x,
+                    width,
+                    first,
+                    count,
+                    after,
+                    major,
+                )
+            )
             x += width
             first += count
         self._gap_places.append((x, x + rooms[-1]))
@@ -154,7 +175,12 @@ class Scale:
         if not self.has_dates:
             return []
         days = [(0.0, date_text(self.since))]
-        midnight = self.since.replace(hour=0, minute=0, second=0, microsecond=0)
+        midnight = self.since.replace(
+            hour=0,
+            minute=0,
+            second=0,
+            microsecond=0,
+        )
         while (midnight := midnight + timedelta(days=1)) <= self._times[-1]:
             days.append((self.x_at(midnight), date_text(midnight)))
         return days

@@ -86,17 +86,49 @@ def draw_axis(drawing: Drawing, top: float, bottom: float) -> None:
     """Draw the moments, the days, and the gaps that are cut short."""
     for moment in drawing.scale.moments:
         if moment.width > 1.5:
-            drawing.box("moment", moment.x, top + AXIS - 4, moment.width, bottom - top - AXIS + 4)
+            drawing.box(
+                "moment",
+                moment.x,
+                top + AXIS - 4,
+                moment.width,
+                bottom - top - AXIS + 4,
+            )
         if moment.is_major:
-            drawing.ticks.append(Label(moment.x, top + 14, moment.after, "tick"))
+            drawing.ticks.append(
+                Label(
+                    moment.x,
+                    top + 14,
+                    moment.after,
+                    "tick",
+                )
+            )
     for x, text in drawing.scale.days():
         drawing.add("day", f"M{number(x)} {number(top + AXIS - 4)}V{number(bottom)}")
-        drawing.days.append(Label(x, top + 14, text, "tick date"))
+        drawing.days.append(
+            Label(
+                x,
+                top + 14,
+                text,
+                "tick date",
+            )
+        )
     for gap in drawing.scale.gaps:
         x = gap.x + gap.width / 2
         drawing.add("break", f"M{number(x)} {number(top + AXIS - 4)}V{number(bottom)}")
-        drawing.gaps.append(Label(x, top + 14, f"⋯{gap.text}⋯", "tick middle"))
-    drawing.stroke("frame", 0, top + AXIS - 4, PLOT)
+        drawing.gaps.append(
+            Label(
+                x,
+                top + 14,
+                f"⋯{gap.text}⋯",
+                "tick middle",
+            )
+        )
+    drawing.stroke(
+        "frame",
+        0,
+        top + AXIS - 4,
+        PLOT,
+    )
 
 
 def visible_ticks(drawing: Drawing) -> Iterable[Label]:
@@ -128,7 +160,13 @@ def visible_notes(drawing: Drawing) -> Iterable[Label]:
         for note, end in zip(notes, ends, strict=True):
             if end - note.x >= LEAST_NOTE:
                 classes = f"{note.classes} small cut"
-                yield Label(LEFT + note.x, note.y, note.text, classes, end - note.x)
+                yield Label(
+                    LEFT + note.x,
+                    note.y,
+                    note.text,
+                    classes,
+                    end - note.x,
+                )
 
 
 LAYERS = (
@@ -226,7 +264,12 @@ def text_element(label: Label) -> str:
         size = SMALL_CHARACTER
     elif "name" in words:
         size = BOLD_CHARACTER
-    short = shortened(label.text, label.room, size, at_end="cut" in words)
+    short = shortened(
+        label.text,
+        label.room,
+        size,
+        at_end="cut" in words,
+    )
     title = f"<title>{clean(label.text)}</title>" if short != label.text else ""
     return (
         f'<text class="{label.classes}" x="{number(label.x)}" '
@@ -383,7 +426,17 @@ def legend_svg(drawing: Drawing) -> tuple[str, float]:
         if x + width > WIDTH:
             x = 8.0
             y = y + 20
-        pieces.append(draw_sample(x, y - 4) + text_element(Label(x + 32, y, name, "small")))
+        pieces.append(
+            draw_sample(x, y - 4)
+            + text_element(
+                Label(
+                    x + 32,
+                    y,
+                    name,
+                    "small",
+                )
+            )
+        )
         x += width
     return "".join(pieces), y + 12
 

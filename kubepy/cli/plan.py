@@ -3,12 +3,10 @@ controllers."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from copy import copy
-from dataclasses import dataclass
-from itertools import takewhile
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any
 
 from kubepy.api.meta import nested_map
 from kubepy.api.objects.outcomes import NO_TIME, parse_length
@@ -16,12 +14,19 @@ from kubepy.api.objects.usage import AnnotationError
 from kubepy.api.values.goformat import parse_span
 from kubepy.cli import kuberc, plan_seeds
 from kubepy.cli.clock import DAY
-from kubepy.cli.errors import CliError, SilentExit, guarded
+from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.names import KUBECTL, KUBEPY
-from kubepy.cli.runtime.command import command, reading
+from kubepy.cli.plan_forks import (
+    ForkFactory,
+    PlannedCommand,
+    Repeated,
+    RevisionOptions,
+    check,
+    global_words,
+)
+from kubepy.cli.runtime.command import command, in_memory, reading
 from kubepy.cli.runtime.dispatch import Line, dispatch, line_of, root_command
-from kubepy.cli.runtime.driver import ENDLESS
-from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.factory import IN_MEMORY, Factory
 from kubepy.cli.runtime.flags import (
     FlagSyntaxError,
     HelpRequested,
@@ -31,9 +36,7 @@ from kubepy.cli.runtime.flags import (
     typed_flag,
 )
 from kubepy.cli.runtime.options import (
-    GLOBAL_FLAGS,
     CommandLine,
-    GlobalOptions,
     Options,
     output_flag,
 )
@@ -42,16 +45,24 @@ from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 
 if TYPE_CHECKING:
-    from kubepy.insight.plans import Plan, Touched
+    from kubepy.insight.plans import Plan
     from kubepy.insight.policy import PlanPolicy
     from kubepy.insight.prediction import Prediction
     from kubepy.insight.runs import RunResult
     from kubepy.insight.why.question import Run
-    from kubepy.storage import Key
 
 with lazy_imports():  # a completion needs none of these
     from kubepy.apiserver import cluster as clusters
-    from kubepy.cli import plan_policy, plan_processes, plan_text, why
+    from kubepy.cli import (
+        plan_markdown,
+        plan_pages,
+        plan_policy,
+        plan_processes,
+        plan_report,
+        plan_revisions,
+        plan_text,
+        why,
+    )
     from kubepy.controlplane import furnishing
     from kubepy.controlplane import open as openings
     from kubepy.insight import plans as judgement
@@ -59,7 +70,7 @@ with lazy_imports():  # a completion needs none of these
     from kubepy.insight import prediction as predictions
     from kubepy.insight import runs as several
 
-FORMATS = ("text", "json")
+FORMATS = ("text", "json", "markdown", "html", "svg")
 ABOUT_ITSELF = "it is not about what happens in the cluster"
 NEW_FOLDER = "it makes or checks a state folder, and a plan has none"
 READS = "it only reads"
@@ -91,10 +102,7 @@ REFUSED = {
     "__complete": ABOUT_ITSELF,
     "__completeNoDesc": ABOUT_ITSELF,
 }
-GLOBAL_NAMES = frozenset(flag.long for flag in GLOBAL_FLAGS)
-MAX_MESSAGES = 10  # lines that a command on a fork says on stderr
 FEW_PODS = 200  # so many pods may a cluster have for remedies to be tried
-INTERRUPTED = 130  # the exit status after Ctrl-C
 
 
 def parse_range(text: str) -> str:
@@ -106,7 +114,7 @@ def parse_range(text: str) -> str:
     return text
 
 
-class PlanOptions(Options):
+class PlanOptions(RevisionOptions):
     """The flags of ``plan``."""
 
     for_: float = typed_flag(
@@ -115,7 +123,7 @@ class PlanOptions(Options):
         parse_span,
         help="Look so far ahead (30m, 7d); what has not finished by then does not finish.",
     )
-    output: str = output_flag("text, json", "text")
+    output: str = output_flag("text, json, markdown, html, svg", "text")
     ready_after: str = typed_flag(
         "ready-after",
         "",
@@ -165,6 +173,7 @@ class PlanOptions(Options):
     )
 
 
+@in_memory
 @reading
 @command(
     "plan [--] [COMMAND...]",
@@ -222,9 +231,40 @@ def plan(factory: Factory, options: PlanOptions) -> None:
     numbers = wanted.numbers()
     is_given = any(name == "fail-on" for name, _ in options.line.flags_set)
     policy = plan_policy.policy_of(options.fail_on if is_given else None, options.fail_if)
-    planned = read_command(factory, options)
-    if planned is None:
-        return
+    with ExitStack() as stack:
+        planned = read_planned(factory, options, stack)
+        if planned is not None:
+            try_command(factory, options, planned, policy, numbers)
+
+
+def read_planned(factory: Factory, options: PlanOptions, stack: ExitStack) -> PlannedCommand | None:
+    """Read what is to be tried: a command, or the step from one revision to another. Raises
+    CliError.
+
+    :param stack: removes what is needed until the plan is shown.
+    """
+    planned: PlannedCommand | None
+    if plan_revisions.is_about_revisions(options):
+        planned = plan_revisions.read_revisions(factory, options, stack)
+    else:
+        planned = read_command(factory, options)
+    if not factory.open_cluster and factory.home == IN_MEMORY:
+        factory.open_cluster = plan_revisions.empty_cluster()
+        factory.options.state = ""
+    if planned is not None:
+        planned.prepare(factory, stack)
+    return planned
+
+
+def try_command(
+    factory: Factory,
+    options: PlanOptions,
+    planned: PlannedCommand,
+    policy: PlanPolicy,
+    numbers: Sequence[int],
+) -> None:
+    """Make the plan of a command, and show it. Raises SilentExit unless it finishes and hurts
+    nothing."""
     if isinstance(factory, plan_processes.RunsFactory):
         runner = Runner(factory, planned, options, policy, is_silent=True)
         factory.results = [runner.run(number) for number in factory.numbers]
@@ -273,37 +313,41 @@ def show(
     if options.output == "json":
         shown = {
             **judgement.plan_document(plan, factory.program),
+            **planned.document(),
             "failIf": [policies.violation_document(violation) for violation in violations],
             **({"runs": several.runs_document(runs)} if runs else {}),
         }
         factory.print(document("json", shown, typed=True), end="")
         return
+    if options.output in RENDERERS:
+        report = plan_report.Report(
+            plan, planned, runner.policy, violations, runs, exit_status(results)
+        )
+        factory.print(RENDERERS[options.output](report), end="")
+        return
     text = plan_text.PlanText(
         factory.stdout, plan, runner.policy, violations, plain=factory.options.ascii
     )
     factory.print(
-        "\n".join([*text.output(planned.output), *text.lines(), *(text.runs(runs) if runs else ())])
+        "\n".join(
+            [
+                *text.output(planned.output),
+                *text.changes(planned.changes or ()),
+                *text.lines(),
+                *(text.runs(runs) if runs else ()),
+            ]
+        )
     )
 
 
+RENDERERS: Mapping[str, Callable[[plan_report.Report], str]] = {
+    "markdown": lambda report: plan_markdown.render_markdown(report),
+    "html": lambda report: plan_pages.render_html(report),
+    "svg": lambda report: plan_pages.render_svg(report),
+}
+
+
 # --- the command ----------------------------------------------------------------------------------
-
-
-@dataclass
-class PlannedCommand:
-    """A command line that is tried on forks.
-
-    :ivar line: its words as they were given, without the program's name.
-    :ivar words: those that are run, with the global flags before them; none: nothing is run.
-    :ivar output: what the first run has printed; ``messages``: and said on stderr.
-    """
-
-    line: tuple[str, ...]
-    words: list[str]
-    options: GlobalOptions
-    stdin: Any
-    output: str = ""
-    messages: str = ""
 
 
 def read_command(factory: Factory, options: PlanOptions) -> PlannedCommand | None:
@@ -336,7 +380,8 @@ def read_command(factory: Factory, options: PlanOptions) -> PlannedCommand | Non
         raise CliError(f"plan cannot try {quote(' '.join(line.path))}: {reason}")
     global_options = line.command.global_options_of(parsed.values)
     factory.use(global_options, may_create=line.command.creates)
-    return PlannedCommand(tuple(own), words, global_options, stdin)
+    applies = line.path == ("apply",)
+    return PlannedCommand(tuple(own), words, global_options, stdin, shows_changes=applies)
 
 
 def refusal(factory: Factory, line: Line, options: Options) -> str:
@@ -355,33 +400,6 @@ def refusal(factory: Factory, line: Line, options: Options) -> str:
     if values.get("output_directory"):
         return "it writes files"
     return ""
-
-
-class Repeated(io.StringIO):
-    """Standard input that each run reads anew; it is read when it is first asked for."""
-
-    def __init__(self, stdin: IO[str]) -> None:
-        super().__init__()
-        self._stdin: IO[str] | None = stdin
-
-    @property
-    def text(self) -> str:
-        """All of it; "" where nobody has asked for it."""
-        return self.getvalue()
-
-    def read(self, size: int | None = -1, /) -> str:
-        self._fill()
-        return super().read(size)
-
-    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
-        self._fill()
-        return super().readline(size)
-
-    def _fill(self) -> None:
-        if self._stdin is not None:
-            self.write(self._stdin.read())
-            self.seek(0)
-            self._stdin = None
 
 
 def words_before(line: Line, word: str) -> list[str] | None:
@@ -406,11 +424,6 @@ def words_before(line: Line, word: str) -> list[str] | None:
     return [*global_words(parsed.flags_set), *own_words(line.rest[begin:])]
 
 
-def global_words(flags_set: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the global ones of the flags that stand before a command, for the command itself."""
-    return [f"--{name}={text}" for name, text in flags_set if name in GLOBAL_NAMES]
-
-
 def own_words(args: Sequence[str]) -> list[str]:
     """Return a command line without ``--`` and without the program's name."""
     words = list(args[1:] if args[:1] == ["--"] else args)
@@ -422,54 +435,6 @@ def own_words(args: Sequence[str]) -> list[str]:
 
 
 # --- the fork -------------------------------------------------------------------------------------
-
-
-class ForkFactory(Factory):
-    """The Factory of a command on a fork: contexts and namespace are those of the command line that
-    plans it."""
-
-    def __init__(
-        self,
-        origin: Factory,
-        fork: clusters.LocalCluster,
-        planned: PlannedCommand,
-        touched: Touched,
-    ) -> None:
-        super().__init__(planned.stdin, io.StringIO(), io.StringIO(), fork)
-        self.program = origin.program
-        self.words = planned.words
-        self.main = origin.main
-        self._target = origin._target._replace(place="")
-        self._touched = touched
-
-    def use(self, options: GlobalOptions, *, may_create: bool) -> None:
-        """Work with the global flags of a command line from now on; they have chosen the cluster
-        already."""
-        options.state = ""
-        options.reconcile = "auto"
-        super().use(options, may_create=may_create)
-        self._touched.watch(self.cluster)
-
-    def note_subjects(self, keys: Iterable[Key]) -> None:
-        self._touched.keys.update(dict.fromkeys(keys))
-
-    def close(self) -> None:
-        """Leave the fork as the command has left it."""
-
-    @property
-    def printed(self) -> str:
-        """The output of the command so far."""
-        return cast(io.StringIO, self.stdout).getvalue()
-
-    @property
-    def said(self) -> str:
-        """What the command has said on stderr so far."""
-        return cast(io.StringIO, self.stderr).getvalue()
-
-    @property
-    def has_given_up(self) -> bool:
-        """Whether the command has waited for something that does not come."""
-        return "driver" in self.__dict__ and self.driver.has_given_up
 
 
 class Runner:
@@ -494,7 +459,7 @@ class Runner:
         self._options = options
         self._is_silent = is_silent
         self._varies = wanted_runs(options).vary
-        self._cluster = cluster_of(factory)
+        self._cluster = planned.base or cluster_of(factory)
         self._plan: Plan | None = None
         self._worst: RunResult | None = None
         self._has_begun = False
@@ -633,9 +598,7 @@ def plan_of(
         inner = ForkFactory(factory, fork, planned, touched)
         try:
             if planned.words:
-                status = guarded(
-                    lambda: dispatch(root_command(factory), planned.words, inner), inner.say
-                )
+                status = planned.run(inner)
                 has_ended = not inner.has_given_up
                 check(factory, inner, status)
             else:
@@ -643,13 +606,7 @@ def plan_of(
         finally:
             if is_new:  # as the command itself would
                 furnishing.add_first_node(fork.controller_client)
-            planned.output = planned.output or distinct(inner.printed, plan_text.MAX_OUTPUT)
-            # Commands say in several ways that they have given up; the plan itself tells what they
-            # wait for.
-            said = "".join(
-                takewhile(lambda line: ENDLESS not in line, inner.said.splitlines(keepends=True))
-            )
-            planned.messages = planned.messages or distinct(said, MAX_MESSAGES)
+            planned.note(inner, cluster)
 
     prediction = predictions.predict(cluster, act, limit, settings, observe=touched.writes.observe)
     run = runner_of_remedies(factory, prediction) if with_remedies else None
@@ -661,21 +618,3 @@ def plan_of(
         has_ended=has_ended,
         run=run,
     )
-
-
-def check(factory: Factory, inner: ForkFactory, status: int) -> None:
-    """Raise SilentExit for a command that has failed, after its own message; one that waits in vain
-    has not failed."""
-    if status and not inner.has_given_up:
-        factory.stderr.write(inner.said)
-        if status == INTERRUPTED:
-            raise KeyboardInterrupt
-        raise SilentExit(1)
-
-
-def distinct(text: str, most: int) -> str:
-    """Return the first lines of a text, each once: a command that tries again and again says the
-    same each time."""
-    lines = list(dict.fromkeys(text.splitlines()))
-    more = [f"... and {len(lines) - most} more lines"] if len(lines) > most else []
-    return "".join(f"{line}\n" for line in [*lines[:most], *more])

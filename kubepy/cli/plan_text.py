@@ -17,9 +17,10 @@ from typing import IO, NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.values.goformat import format_duration
+from kubepy.cli.plan_changes import PlannedChange, text_lines
 from kubepy.controlplane.manager import WAIT_WRITES
 from kubepy.insight import Course, Link, Step
-from kubepy.insight.availability import at_step, extremes, judge
+from kubepy.insight.availability import Availability, at_step, extremes, judge
 from kubepy.insight.harm import (
     BELOW_BOUND,
     BLOCKED,
@@ -37,14 +38,13 @@ from kubepy.insight.runs import RunResult, Runs
 from kubepy.insight.why.causes import CAUSES
 from kubepy.quoting import printable
 from kubepy.storage import Key
-from kubepy.terminal import Colour, Painter, can_print, width_of
+from kubepy.terminal import Colour, Painter, can_print, shortened, width_of
 
 BAR_WIDTH = 10
 NARROW = 72  # columns; where there are fewer, there are no bars
 MIN_ROOM = 20  # columns for what happens, on the narrowest terminals too
 MAX_HARM = 20  # lines about what is hurt
 MAX_FAILED = 10  # lines about seeds that fail
-MAX_OUTPUT = 12  # lines of the command's own output
 MAX_LINES = 50  # of waves, before those in the middle are put together
 HEAD, TAIL, BUCKETS = (
     5,
@@ -230,14 +230,17 @@ class PlanText:
             return [*lines, ""]
         return []
 
+    def changes(self, changes: Sequence[PlannedChange]) -> list[str]:
+        """Return the lines about what the command changes, and an empty one."""
+        lines = [
+            self._paint(shortened(line, self._width), COLOURS.get(line.strip()[0], Colour.DIM))
+            for line in text_lines(changes)
+        ]
+        return [*lines, ""] if lines else []
+
     def lines(self) -> list[str]:
         """Return the waves, the workloads and the end."""
-        waves = list(self.waves())
-        self._time_width = max((len(wave.label) for wave in waves), default=0) + 2
-        shown = list(self._folded(waves))
-        if len(shown) > MAX_LINES:
-            shown = list(self._folded(self.shortened_waves(waves), repeats=False))
-        parts = [shown, list(self.workloads()), list(self.harm()), self.end()]
+        parts = [self.shown_waves(MAX_LINES), list(self.workloads()), list(self.harm()), self.end()]
         return [
             line
             for number, part in enumerate(part for part in parts if part)
@@ -245,6 +248,16 @@ class PlanText:
         ]
 
     # --- waves
+
+    def shown_waves(self, most: float) -> list[str]:
+        """Return the lines of the waves; those in the middle are put together where there would be
+        more than so many."""
+        waves = list(self.waves())
+        self._time_width = max((len(wave.label) for wave in waves), default=0) + 2
+        shown = list(self._folded(waves))
+        if len(shown) > most:
+            shown = list(self._folded(self.shortened_waves(waves), repeats=False))
+        return shown
 
     def waves(self) -> Iterator[Wave]:
         """Yield the waves of the plan, in order."""
@@ -481,14 +494,30 @@ class PlanText:
     def facts(self, workload: PlannedWorkload) -> Iterator[str]:
         """Yield what there is to say about a workload in its line."""
         after = workload.finished_after
-        end = workload.course.numbers[-1][1]
-        own = [step.action for step in self._timeline.steps if step.key == workload.key]
-        is_gone = "deleted" in own and "created" not in own[own.index("deleted") :]
         if after is None:
             yield "does not finish"
         else:
-            yield f"{'gone' if is_gone else 'done'} {moment(after)}"
+            yield f"{'gone' if self.is_gone(workload) else 'done'} {moment(after)}"
 
+        for number, word in self.pods(workload):
+            yield f"{number} {plural('pod') if number > 1 else 'pod'} {word}"
+
+        lowest = self.lowest(workload)
+        if lowest is not None:
+            numbers, bounds, bound = lowest[1:4]
+            budget = f" by {bounds.budget}" if bounds.budget else ""
+            yield (
+                f"lowest {numbers.available}/{numbers.desired}"
+                + (f" (min {bound}{budget})" if bound is not None else "")
+            )
+
+    def is_gone(self, workload: PlannedWorkload) -> bool:
+        """Return whether a workload is deleted for good."""
+        own = [step.action for step in self._timeline.steps if step.key == workload.key]
+        return "deleted" in own and "created" not in own[own.index("deleted") :]
+
+    def pods(self, workload: PlannedWorkload) -> Iterator[tuple[int, str]]:
+        """Yield how many pods of a workload are replaced, created and deleted."""
         pods = Counter(
             step.action
             for step, top in zip(self._timeline.steps, self._tops, strict=True)
@@ -501,15 +530,14 @@ class PlanText:
             (pods["deleted"] - replaced, "deleted"),
         ):
             if number:
-                yield f"{number} {plural('pod') if number > 1 else 'pod'} {word}"
+                yield number, word
 
-        if end.desired and not is_gone and workload.key.resource not in RUN_OUT:
-            numbers, bounds, bound = extremes(self._judged[workload.key]).lowest[1:4]
-            budget = f" by {bounds.budget}" if bounds.budget else ""
-            yield (
-                f"lowest {numbers.available}/{numbers.desired}"
-                + (f" (min {bound}{budget})" if bound is not None else "")
-            )
+    def lowest(self, workload: PlannedWorkload) -> Availability | None:
+        """Return the moment at which a workload lacks most; None for one that needs no pods."""
+        end = workload.course.numbers[-1][1]
+        if not end.desired or self.is_gone(workload) or workload.key.resource in RUN_OUT:
+            return None
+        return extremes(self._judged[workload.key]).lowest
 
     def reasons(self, cause: str, chain: Sequence[Link], head: str = "") -> Iterator[str]:
         """Yield what ``why`` says of a workload: the cause, and the chain to what is to blame.
@@ -539,10 +567,10 @@ class PlanText:
     def harm(self) -> Iterator[str]:
         """Yield a line for each object that is hurt, and each condition that holds, but for
         workloads that do not finish, which have theirs."""
-        told = [harm for harm in self._plan.harm if self._is_told(harm)]
+        told = [harm for harm in self._plan.harm if self.is_told(harm)]
         for harm in told[:MAX_HARM]:
             counts = harm.kind in self._policy.fail_on
-            text = f"! {self._subject(harm.key)}: {self.sentence(harm)}"
+            text = f"! {self.subject(harm.key)}: {self.sentence(harm)}"
             if counts:
                 yield from self._sentence(text, Colour.RED)
             else:
@@ -552,13 +580,13 @@ class PlanText:
             more = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
             yield from self._sentence(f"! ... and {more}", Colour.RED)
         for violation in self._violations[:MAX_HARM]:
-            text = f"! {self._subject(violation.key)}: {violation.condition}"
+            text = f"! {self.subject(violation.key)}: {violation.condition}"
             yield from self._sentence(text, Colour.RED)
         if len(self._violations) > MAX_HARM:
             more = f"{len(self._violations) - MAX_HARM} more conditions hold"
             yield from self._sentence(f"! ... and {more}", Colour.RED)
 
-    def _is_told(self, harm: Harm) -> bool:
+    def is_told(self, harm: Harm) -> bool:
         """Return whether a harm has a line of its own: none that another one of the object
         says."""
         others = [other for other in self._plan.harm if other.key == harm.key]
@@ -568,11 +596,16 @@ class PlanText:
             return not lasts and not any(other.kind == NEVER_FINISHES for other in others)
         return harm.kind != NEVER_FINISHES and not (harm.kind == BELOW_BOUND and outages)
 
-    def _subject(self, key: Key) -> str:
+    def subject(self, key: Key) -> str:
+        """Return an object with its kind: ``deployment web``."""
         return f"{self._kind(key.resource)} {self._name(key)}"
 
     def sentence(self, harm: Harm) -> str:
         """Return how an object is hurt, and when."""
+        return f"{harm.kind} {self.when(harm)}: {FACTS[harm.kind](harm.before, harm.after)}"
+
+    def when(self, harm: Harm) -> str:
+        """Return when a harm begins, and how long it lasts: ``after 5s, to the end``."""
         when = moment((harm.at - self._timeline.since).total_seconds(), at_once="now")
         if harm.seconds is None:
             how_long = "to the end"
@@ -580,9 +613,7 @@ class PlanText:
             how_long = f"for {duration(harm.seconds)}"
         else:
             how_long = "for a moment"
-        return f"{harm.kind} {when}{SAYS_HOW_LONG.get(harm.kind, '').format(how_long)}: " + (
-            FACTS[harm.kind](harm.before, harm.after)
-        )
+        return f"{when}{SAYS_HOW_LONG.get(harm.kind, '').format(how_long)}"
 
     def end(self) -> list[str]:
         """Return the line about the whole plan."""
@@ -662,7 +693,7 @@ class PlanText:
 
     def _failure(self, result: RunResult) -> str:
         """Return a line about a run that fails."""
-        objects = list(dict.fromkeys(self._subject(harm.key) for harm in result.harm))
+        objects = list(dict.fromkeys(self.subject(harm.key) for harm in result.harm))
         about = f" ({', '.join(objects[:3])}{', ...' if len(objects) > 3 else ''})"
         return f"seed {result.seed} fails: {result.cause}{about if objects else ''}"
 

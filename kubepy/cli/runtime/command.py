@@ -63,6 +63,7 @@ class Command:
     brings_containers = False  # whether it may give pods other containers
     reads = False  # whether it shows what is there, and writes nothing itself
     ticks = False  # whether time goes on when it reads, in a cluster that says so
+    may_be_in_memory = False  # whether it takes "--state memory:", and has something to show of it
     flag_error_status = (
         1  # the exit status for flags that cannot be read; others than 1 also change the message
     )
@@ -140,6 +141,7 @@ class Command:
         for flag in self.flags:
             if flag.deprecated and options.changed(flag.long):
                 factory.say(f"Flag --{flag.long} has been deprecated, {flag.deprecated}")
+        factory.may_be_in_memory = self.may_be_in_memory
         factory.use(self.global_options_of(parsed.values), may_create=self.creates)
         factory.reads = self.reads
         factory.passes_time = self.ticks
@@ -191,6 +193,12 @@ class Command:
 def reading(command: Command) -> Command:
     """Mark a command as one that shows what is there, and writes nothing itself."""
     command.reads = True
+    return command
+
+
+def in_memory(command: Command) -> Command:
+    """Mark a command as one that may work on a cluster that is gone with it."""
+    command.may_be_in_memory = True
     return command
 
 

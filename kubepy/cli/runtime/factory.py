@@ -76,6 +76,7 @@ class Factory:
     root: object = None
     main: Callable[..., int]
     chunk_size = 0  # --chunk-size of the command
+    may_be_in_memory = False  # "--state memory:" means something to the command
     # Shown by -v=7 and above.
     request_headers: Mapping[str, str] = {"Accept": "application/json"}
     request_parameters: Mapping[str, str] = {}
@@ -125,7 +126,7 @@ class Factory:
                 "--state cannot be given: this command line works on a cluster that is open already"
             )
         self.options = options
-        if self.home == IN_MEMORY:
+        if self.home == IN_MEMORY and not self.may_be_in_memory:
             raise CliError(
                 f'"{IN_MEMORY}" is no state folder: a cluster in memory would be gone with the '
                 f"command (./{IN_MEMORY} is a folder of that name)"

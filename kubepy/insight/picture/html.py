@@ -47,10 +47,13 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inli
 ICON = '\n<link rel="icon" href="data:,">'  # or else a browser asks for /favicon.ico
 
 
-def render_html(timeline: Timeline, marks: Sequence[Mark] = (), title: str = "Timeline") -> str:
+def render_html(
+    timeline: Timeline, marks: Sequence[Mark] = (), title: str = "Timeline", above: str = ""
+) -> str:
     """Draw a timeline as a page of its own.
 
     :param marks: what to point out: the harms of a plan.
+    :param above: html that stands above the picture.
     """
     drawing = draw(timeline, 0, marks)
     data = json.dumps(page_data(drawing), ensure_ascii=False, separators=(",", ":")).replace(
@@ -59,7 +62,7 @@ def render_html(timeline: Timeline, marks: Sequence[Mark] = (), title: str = "Ti
     return page(
         title,
         caption_of(timeline),
-        content(drawing),
+        above + content(drawing),
         data,
         drawing.thickness,
     )

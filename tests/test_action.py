@@ -473,6 +473,67 @@ def test_gitlab_job_fails_as_the_plan(
     assert server.requests == []
 
 
+# --- the real program -----------------------------------------------------------------------------
+
+REAL = f"""#!/bin/sh
+exec {sys.executable} -m kubepy "$@"
+"""
+MANIFEST = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: web}}
+spec:
+  replicas: 2
+  strategy: {{type: {strategy}}}
+  selector: {{matchLabels: {{app: web}}}}
+  template:
+    metadata: {{labels: {{app: web}}}}
+    spec: {{containers: [{{name: web, image: "{image}"}}]}}
+"""
+
+
+@pytest.fixture
+def real(runner: Runner, tmp_path: Path) -> Runner:
+    """A runner whose kubepy is the real one; the pull request changes a Deployment."""
+    (tmp_path / "programs/kubepy").write_text(REAL)
+    manifest = runner.checkout / "deploy/web.yaml"
+    manifest.parent.mkdir()
+    for strategy, image in (("RollingUpdate", "web:1"), ("Recreate", "web:2")):
+        manifest.write_text(MANIFEST.format(strategy=strategy, image=image))
+        git(runner.checkout, "add", "-A")
+        git(runner.checkout, "commit", "--quiet", "-m", strategy)
+    runner.base = git(runner.checkout, "rev-parse", "HEAD~")
+    runner.head = git(runner.checkout, "rev-parse", "HEAD")
+    runner.variables["github.event.pull_request.base.sha"] = runner.base
+    return runner
+
+
+def test_action_comments_with_what_the_real_program_says(real: Runner, server: Comments) -> None:
+    assert real.run_action(fail_on="outage") == 3, real.log
+    [comment] = server.bodies
+    first, rest = comment["body"].split("\n", 2)[1:]
+    assert first.startswith(
+        "⚠️ **Finishes at once.** It hurts: <code>deployment web (outage)</code>"
+    )
+    assert f"From <code>{real.base[:10]}</code> to <code>{real.head[:10]}</code>" in rest
+    assert "+      - image: web:2\n" in rest
+    assert real.variables["steps.plan.outputs.status"] == "3"
+
+
+def test_action_says_in_its_log_why_there_is_no_plan(real: Runner, server: Comments) -> None:
+    assert real.run_action(path="elsewhere") == 1
+    assert f'error: neither {real.base[:10]} nor {real.head[:10]} has "elsewhere"\n' in real.log
+    assert "There is no plan" in server.bodies[0]["body"]
+
+
+def test_gitlab_job_notes_what_the_real_program_says(real: Runner, server: Comments) -> None:
+    server.login = "project_12_bot"
+    assert run_gitlab(real, server) == 0, real.log  # the policy counts nothing
+    [note] = server.bodies
+    assert "✅ **Finishes at once.** Exit status 0." in note["body"]
+    assert "outage now, for a moment: 2/2 → 0/2 available (does not count)" in note["body"]
+
+
 # --- the comment ----------------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from kubepy.cli.plan_changes import CREATED, DELETED, PlannedChange, names_of
+from kubepy.cli.plan_changes import CREATED, DELETED, ObjectChange, names_of
 from kubepy.cli.plan_report import HarmRow, Report
 from kubepy.insight.policy import DOES_NOT_FINISH, HURTS
 from kubepy.quoting import printable
@@ -168,7 +168,7 @@ def output_lines(report: Report) -> list[str]:
     return report.planned.output.splitlines()
 
 
-def diff_lines(changes: Sequence[PlannedChange]) -> Iterator[str]:
+def diff_lines(changes: Sequence[ObjectChange]) -> Iterator[str]:
     """Yield changes as ``diff -u`` shows them."""
     names = names_of(changes)
     for change in changes:

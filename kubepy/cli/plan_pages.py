@@ -10,8 +10,10 @@ from kubepy.insight.harm import Harm
 from kubepy.insight.picture import html, svg
 from kubepy.insight.picture.drawing import Mark, clean
 from kubepy.insight.policy import DOES_NOT_FINISH, HURTS
+from kubepy.terminal import shortened
 
 TITLE = "Plan"
+LONGEST_TITLE = 100  # characters, for which the picture has room
 HEADS = ("Workload", "Pods", "Lowest available", "Bound", "Finished")
 BAD = (DOES_NOT_FINISH, HURTS)
 
@@ -33,13 +35,13 @@ def title_of(report: Report) -> str:
     about = f"kubepy {report.about}" if report.about else "what is under way"
     if report.revisions:
         before, after = report.revisions
-        return f"{TITLE} from {before} to {after}: {about}"
-    return f"{TITLE} of {about}"
+        return shortened(f"{TITLE} from {before} to {after}: {about}", LONGEST_TITLE)
+    return shortened(f"{TITLE} of {about}", LONGEST_TITLE)
 
 
 def marks_of(report: Report) -> list[Mark]:
     """Return what the picture points out."""
-    return [mark_of(harm) for harm in report.plan.harm]
+    return [mark_of(harm) for harm in report.told_harm]
 
 
 def mark_of(harm: Harm) -> Mark:

@@ -108,13 +108,20 @@ class Report:
     # --- rows
 
     @cached_property
+    def told_harm(self) -> list[Harm]:
+        """The harm without that which another harm of the same object says."""
+        return [
+            harm
+            for harm in self.plan.harm
+            if harm.kind == NEVER_FINISHES or self.text.is_told(harm)
+        ]
+
+    @cached_property
     def harm(self) -> list[HarmRow]:
-        """A row for each harm; what another harm of the same object says is left out."""
+        """A row for each harm that is told."""
         whys = {workload.key: workload for workload in self.plan.workloads}
         rows = []
-        for harm in self.plan.harm:
-            if harm.kind != NEVER_FINISHES and not self.text.is_told(harm):
-                continue
+        for harm in self.told_harm:
             workload = whys.get(harm.key)
             never = harm.kind == NEVER_FINISHES and workload is not None
             rows.append(

@@ -12,7 +12,7 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import IO, NamedTuple
 
 from kubepy.api.meta import Object
@@ -278,12 +278,9 @@ class PlanText:
         for positions in by_object.values():
             steps = [self._timeline.steps[position] for position in positions]
             phrases.setdefault(phrase_of(steps, self._tops[positions[0]]), []).append(steps[-1])
-        by_workload = sorted(
-            phrases.items(),
-            key=lambda entry: list(dict.fromkeys(phrase.workload for phrase in phrases)).index(
-                entry[0].workload
-            ),
-        )
+        workloads = dict.fromkeys(phrase.workload for phrase in phrases)
+        ranks = {workload: rank for rank, workload in enumerate(workloads)}
+        by_workload = sorted(phrases.items(), key=lambda entry: ranks[entry[0].workload])
         return Wave(
             self._seconds(begin),
             self._seconds(end - 1),
@@ -511,18 +508,31 @@ class PlanText:
                 + (f" (min {bound}{budget})" if bound is not None else "")
             )
 
+    @cached_property
+    def _own_actions(self) -> dict[Key, list[str]]:
+        """Actions of each object, in order."""
+        actions: dict[Key, list[str]] = {}
+        for step in self._timeline.steps:
+            actions.setdefault(step.key, []).append(step.action)
+        return actions
+
+    @cached_property
+    def _pod_actions(self) -> dict[Key, Counter[str]]:
+        """Counts of the actions of each workload's pods."""
+        actions: dict[Key, Counter[str]] = {}
+        for step, top in zip(self._timeline.steps, self._tops, strict=True):
+            if step.key.resource == "pods" and step.key != top:
+                actions.setdefault(top, Counter())[step.action] += 1
+        return actions
+
     def is_gone(self, workload: PlannedWorkload) -> bool:
         """Return whether a workload is deleted for good."""
-        own = [step.action for step in self._timeline.steps if step.key == workload.key]
+        own = self._own_actions.get(workload.key, ())
         return "deleted" in own and "created" not in own[own.index("deleted") :]
 
     def pods(self, workload: PlannedWorkload) -> Iterator[tuple[int, str]]:
         """Yield how many pods of a workload are replaced, created and deleted."""
-        pods = Counter(
-            step.action
-            for step, top in zip(self._timeline.steps, self._tops, strict=True)
-            if top == workload.key and step.key.resource == "pods" and step.key != workload.key
-        )
+        pods = self._pod_actions.get(workload.key, Counter())
         replaced = min(pods["created"], pods["deleted"])
         for number, word in (
             (replaced, "replaced"),

@@ -38,7 +38,7 @@ MOST_OBJECTS = 12  # in text
 MOST_LINES = 8  # of one object in text
 
 
-class ObjectChange(NamedTuple):
+class AppliedChange(NamedTuple):
     """A change that a command makes to one object.
 
     :ivar kind: that of the object: ``Deployment``.
@@ -68,7 +68,7 @@ class ObjectChange(NamedTuple):
 
 def changes_of(
     before: LocalCluster, after: LocalCluster, keys: Iterable[Key]
-) -> Iterator[ObjectChange]:
+) -> Iterator[AppliedChange]:
     """Yield what has become of some objects, but for those that are as they were."""
     for key in keys:
         old = object_of(before, key)
@@ -81,7 +81,7 @@ def changes_of(
         if resource == "Secret":
             old, new = masked(old, new)
         if old != new:
-            yield ObjectChange(key, resource, action_of(old, new), lines_of(old), lines_of(new))
+            yield AppliedChange(key, resource, action_of(old, new), lines_of(old), lines_of(new))
 
 
 def action_of(old: Object | None, new: Object | None) -> str:
@@ -125,7 +125,7 @@ def lines_of(obj: Object | None) -> tuple[str, ...]:
 # --- text -----------------------------------------------------------------------------------------
 
 
-def names_of(changes: Sequence[ObjectChange]) -> dict[Key, str]:
+def names_of(changes: Sequence[AppliedChange]) -> dict[Key, str]:
     """Return the objects as a plan names them: with the namespace where there are several."""
     namespaces = {change.key.namespace for change in changes if change.key.namespace}
     names = {}
@@ -136,7 +136,7 @@ def names_of(changes: Sequence[ObjectChange]) -> dict[Key, str]:
     return names
 
 
-def text_lines(changes: Sequence[ObjectChange]) -> Iterator[str]:
+def text_lines(changes: Sequence[AppliedChange]) -> Iterator[str]:
     """Yield a short form of changes: a line for each object, and for one that is changed the lines
     that differ."""
     names = names_of(changes)
@@ -150,7 +150,7 @@ def text_lines(changes: Sequence[ObjectChange]) -> Iterator[str]:
         yield f"... and {others.total()} more objects: {counts}"
 
 
-def changed_lines(change: ObjectChange) -> Iterator[str]:
+def changed_lines(change: AppliedChange) -> Iterator[str]:
     """Yield the first lines that differ, and how many more there are."""
     lines = [line for line in change.diff(context=0) if not line.startswith("@@")]
     for line in lines[:MOST_LINES]:

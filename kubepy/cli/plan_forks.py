@@ -20,7 +20,7 @@ from kubepy.lazy import lazy_imports
 if TYPE_CHECKING:
     from kubepy.api.meta import Object
     from kubepy.apiserver.cluster import LocalCluster
-    from kubepy.cli.plan_changes import ObjectChange
+    from kubepy.cli.plan_changes import AppliedChange
     from kubepy.insight.plans import Touched
     from kubepy.storage import Key
 
@@ -70,7 +70,7 @@ class PlannedCommand:
     shows_changes: bool = False
     output: str = ""
     messages: str = ""
-    changes: tuple[ObjectChange, ...] | None = None
+    changes: tuple[AppliedChange, ...] | None = None
     base: LocalCluster | None = None
 
     def prepare(self, factory: Factory, stack: ExitStack) -> None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from kubepy.cli.plan_changes import CREATED, DELETED, ObjectChange, names_of
+from kubepy.cli.plan_changes import CREATED, DELETED, AppliedChange, names_of
 from kubepy.cli.plan_report import HarmRow, Report
 from kubepy.insight.policy import DOES_NOT_FINISH, HURTS
 from kubepy.quoting import printable
@@ -22,7 +22,8 @@ MOST_CHARACTERS = 64_000
 MOST_WAVE_LINES = 1_000
 LONGEST_LINE = 400  # characters of one line that is folded
 LONGEST_TEXT = 1_000  # characters of a message
-MEANS_SOMETHING = re.compile(r"[\\`*_\[\]#|~&<>]")
+# An underscore within a word means nothing.
+MEANS_SOMETHING = re.compile(r"[\\`*\[\]#|~&<>]|(?<![^\W_])_|_(?![^\W_])")
 # What GitHub or GitLab make a mention or a reference of, where a word follows.
 REFERENCES = re.compile(r"[@#!$%~&^](?=[\w\"])")
 NO_WIDTH = "&#8203;"
@@ -168,7 +169,7 @@ def output_lines(report: Report) -> list[str]:
     return report.planned.output.splitlines()
 
 
-def diff_lines(changes: Sequence[ObjectChange]) -> Iterator[str]:
+def diff_lines(changes: Sequence[AppliedChange]) -> Iterator[str]:
     """Yield changes as ``diff -u`` shows them."""
     names = names_of(changes)
     for change in changes:
@@ -186,7 +187,7 @@ def text_of(text: str) -> str:
 
     def replaced(match: re.Match[str]) -> str:
         character = match[0]
-        shown = entity(character) if MEANS_SOMETHING.match(character) else character
+        shown = entity(character) if MEANS_SOMETHING.match(text, match.start()) else character
         return shown + (NO_WIDTH if REFERENCES.match(text, match.start()) else "")
 
     text = shortened(printable(text), LONGEST_TEXT)

@@ -17,7 +17,7 @@ from typing import IO, NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.values.goformat import format_duration
-from kubepy.cli.plan_changes import ObjectChange, text_lines
+from kubepy.cli.plan_changes import AppliedChange, text_lines
 from kubepy.controlplane.manager import WAIT_WRITES
 from kubepy.insight import Course, Link, Step
 from kubepy.insight.availability import Availability, at_step, extremes, judge
@@ -230,7 +230,7 @@ class PlanText:
             return [*lines, ""]
         return []
 
-    def changes(self, changes: Sequence[ObjectChange]) -> list[str]:
+    def changes(self, changes: Sequence[AppliedChange]) -> list[str]:
         """Return the lines about what the command changes, and an empty one."""
         lines = [
             self._paint(shortened(line, self._width), COLOURS.get(line.strip()[0], Colour.DIM))

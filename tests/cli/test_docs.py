@@ -29,6 +29,7 @@ OWN_TIME = ("--clock=2026-01-01T00:00:00Z", "--seed=7")
         ("faults", OWN_TIME),
         ("kubelet", OWN_TIME),
         ("plan", OWN_TIME),
+        ("plan-output", OWN_TIME),
         ("probes-demo", OWN_TIME),
         ("rollout", OWN_TIME),
         ("rules", OWN_TIME),

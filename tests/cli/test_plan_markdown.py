@@ -151,6 +151,14 @@ def test_mentions_and_references_are_in_code_or_broken(mention: str) -> None:
     assert not re.search(r"[@#!&]\w", shown)
 
 
+def test_underscores_within_words_stay_readable() -> None:
+    assert code("a_file_name") == "<code>a_file_name</code>"
+    for text in ("_a_", "__a__", "x _a_b_ y", "(_a_)"):
+        for show in (code, text_of):
+            assert "em" not in Elements(show(text)).names
+            assert "strong" not in Elements(show(text)).names
+
+
 def test_line_breaks_and_controls_are_escaped() -> None:
     for show in (code, text_of):
         shown = show("a\n\n# b\r\n\u202e\x1b[0m")

@@ -92,6 +92,7 @@ REFUSED = {
     "kuberc": ABOUT_ITSELF,
     "kustomize": ABOUT_ITSELF,
     "logs": READS,
+    "mcp": WAITS,
     "options": ABOUT_ITSELF,
     "plan": "it is a plan already",
     "plugin": ABOUT_ITSELF,
@@ -198,6 +199,9 @@ kubepy plan --ready-after=5s..20s --runs=20 rollout restart deploy/web
 # For a program; the exit status is 2 if it does not finish, 3 if it hurts
 kubepy plan -o json rollout undo ds/log-agent --to-revision=1
 
+# What a pull request would do, for its comment
+kubepy plan --from main --to HEAD -k overlays/production -o markdown
+
 # Fail only where a workload has less than 80 % of its pods, or loses all of them
 kubepy plan --fail-on=never-finishes,outage --fail-if='available < 0.8' rollout restart ds/log-agent
 """,
@@ -213,6 +217,10 @@ def plan(factory: Factory, options: PlanOptions) -> None:
 
     The plan also says which objects are worse off than before: harm. --fail-on and --fail-if, or the file
     kubepy-plan.yaml in the working directory or above it in its git repository, say what counts.
+
+    With --from in place of a command it is about manifests in a git repository: those of one revision are applied and
+    settle, and the plan says what becomes of them with those of another one, or of the working tree. "--state memory:"
+    stands for an empty cluster with three nodes.
 
     The exit status is 0 if everything finishes and nothing is hurt, 2 if something does not finish, 3 if all of it
     finishes and hurts, 1 for an error."""  # noqa: E501

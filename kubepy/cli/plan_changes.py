@@ -7,7 +7,6 @@ when and how often an object was written.
 from __future__ import annotations
 
 import difflib
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -137,17 +136,20 @@ def names_of(changes: Sequence[AppliedChange]) -> dict[Key, str]:
 
 
 def text_lines(changes: Sequence[AppliedChange]) -> Iterator[str]:
-    """Yield a short form of changes: a line for each object, and for one that is changed the lines
-    that differ."""
+    """Yield a short form of changes: for each object that is changed the lines that differ, and how
+    many others are created and deleted. The command's own output names those."""
     names = names_of(changes)
-    for change in changes[:MOST_OBJECTS]:
-        yield f"{SYMBOLS[change.action]} {names[change.key]} {change.action}"
-        if change.action == CHANGED:
-            yield from changed_lines(change)
-    others = Counter(change.action for change in changes[MOST_OBJECTS:])
-    if others:
-        counts = ", ".join(f"{count} {action}" for action, count in others.items())
-        yield f"... and {others.total()} more objects: {counts}"
+    changed = [change for change in changes if change.action == CHANGED]
+    for change in changed[:MOST_OBJECTS]:
+        yield f"{SYMBOLS[CHANGED]} {names[change.key]} {CHANGED}"
+        yield from changed_lines(change)
+    if len(changed) > MOST_OBJECTS:
+        yield f"... and {len(changed) - MOST_OBJECTS} more objects changed"
+    for action in (CREATED, DELETED):
+        others = [names[change.key] for change in changes if change.action == action]
+        if others:
+            text = others[0] if len(others) == 1 else f"{len(others)} objects"
+            yield f"{SYMBOLS[action]} {text} {action}"
 
 
 def changed_lines(change: AppliedChange) -> Iterator[str]:

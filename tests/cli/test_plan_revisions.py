@@ -353,3 +353,45 @@ def test_filters_and_hooks_of_the_repository_do_not_run(
     done = bare(*IN_MEMORY, "--from", base, "--to", base, "-f", "deploy")
     assert done.out.startswith("configmap/settings unchanged\n"), done
     assert not list(folder.rglob("owned"))
+
+
+# --- the changes as text --------------------------------------------------------------------------
+
+
+def test_text_shows_the_first_lines_that_differ_and_counts_the_others(
+    bare: Kubepy, commit: Commit
+) -> None:
+    names = [f"c-{number:02}" for number in range(20)]
+
+    def manifest(name: str, value: str, lines: int = 1) -> str:
+        data = ", ".join(f"k{number}: {value}" for number in range(lines))
+        return f"{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}}}, data: {{{data}}}}}"
+
+    old = [manifest(name, "a") for name in names]
+    base = commit({"c.yaml": "\n---\n".join([manifest("many", "a", 20), *old])})
+    new = [manifest(name, "b") for name in names[:16]]
+    added = [manifest(f"new-{number}", "b") for number in range(3)]
+    commit({"c.yaml": "\n---\n".join([manifest("many", "b", 20), *new, *added])})
+    lines = bare(*IN_MEMORY, "--from", base, "-f", "c.yaml").out.splitlines()
+    start = lines.index("~ configmap many changed")
+    assert lines[start + 9] == "    ... and 32 more lines"
+    assert lines[start + 10 : start + 13] == [
+        "~ configmap c-00 changed",
+        "    - k0: a",
+        "    + k0: b",
+    ]
+    assert lines[start + 10 + 3 * 11 :][:4] == [
+        "... and 5 more objects changed",
+        "+ 3 objects created",
+        "- 4 objects deleted",
+        "",
+    ]
+
+
+def test_changes_name_the_namespace_where_there_are_several(bare: Kubepy, commit: Commit) -> None:
+    inside = CONFIG.replace("name: settings", "name: settings, namespace: kube-system")
+    base = commit({"a.yaml": CONFIG, "b.yaml": inside})
+    commit({"a.yaml": CONFIG.replace("a: b", "a: c"), "b.yaml": inside.replace("a: b", "a: d")})
+    out = bare(*IN_MEMORY, "--from", base, "-f", ".").out
+    assert "~ configmap default/settings changed\n" in out
+    assert "~ configmap kube-system/settings changed\n" in out

@@ -313,6 +313,8 @@ def test_every_example_works(
 
 
 BEFORE = {
+    "plan --from main": "git init -q -b main; git add overlays; "
+    "git -c user.name=a -c user.email=a@example.com commit -qm manifests",
     "kubepy clock": "echo 'clock: \"2026-01-15T00:00:00Z\"' | tee -a state/kubepy.yaml",
     "/srv/home/state": "for words in init 'config set-context lab' 'config set-cluster lab "
     "--server=x' "

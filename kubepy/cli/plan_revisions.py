@@ -256,7 +256,7 @@ class RevisionsCommand(PlannedCommand):
         inner.use(copy(self.options), may_create=False)
         objects: dict[Key, Info] = {}
         if self.after.is_there:
-            status = apply_in_rounds(inner, self.words)
+            status = apply_in_rounds(inner, self.words, self.after)
             if status:
                 tell_first(inner, self.after)
                 return status
@@ -303,7 +303,7 @@ class RevisionsCommand(PlannedCommand):
             return
         self._release(inner)
         words = [*self.words[: self.words.index("apply") + 1], *self.before.words]
-        status = apply_in_rounds(inner, words)
+        status = apply_in_rounds(inner, words, self.before)
         if status == INTERRUPTED:
             raise KeyboardInterrupt
         if status:
@@ -342,7 +342,7 @@ class RevisionsCommand(PlannedCommand):
                 inner.print(f"{info.printed_name} pruned")
 
 
-def apply_in_rounds(inner: ForkFactory, words: Sequence[str]) -> int:
+def apply_in_rounds(inner: ForkFactory, words: Sequence[str], side: Side) -> int:
     """Run ``apply`` again as long as it fails and gets on: a definition may stand in a file behind
     its objects, a namespace behind what is in it. Returns the exit status of the last round; what
     that says goes to stderr, what all print to stdout.
@@ -358,13 +358,13 @@ def apply_in_rounds(inner: ForkFactory, words: Sequence[str]) -> int:
         if status in (0, INTERRUPTED) or len(inner.touched.keys) == written:
             break
     inner.stdout.write("".join(f"{name} {text}\n" for name, text in printed.items()))
-    inner.stderr.write(attempt.said)
+    inner.stderr.write(side.named(attempt.said))
     return status
 
 
 def tell_first(inner: ForkFactory, side: Side) -> None:
     """Leave one line of what has been said on stderr: the first error, with the revision."""
-    lines = [line for line in side.named(inner.said).splitlines() if line.strip()]
+    lines = [line for line in inner.said.splitlines() if line.strip()]
     errors = [line for line in lines if not line.startswith(("Warning:", "note:"))] or lines
     more = f" (and {len(errors) - 1} more lines)" if len(errors) > 1 else ""
     text = errors[0].removeprefix("error: ") if errors else "apply has failed"

@@ -292,6 +292,14 @@ def test_wrong_words_are_one_line(
     assert "kubepy-plan-" not in done.err
 
 
+def test_warnings_name_the_revision_and_no_temporary_folder(bare: Kubepy, commit: Commit) -> None:
+    kustomization = "resources: [c.yaml]\npatchesJson6902: []\ncommonLabels: {a: b}\n"
+    base = commit({"deploy/kustomization.yaml": kustomization, "deploy/c.yaml": CONFIG})
+    done = bare(*IN_MEMORY, "--from", base, "--to", "main", "-k", "deploy")
+    assert "commonLabels" in done.err
+    assert "kubepy-plan-" not in done.err + done.out
+
+
 def test_outside_of_a_repository_is_one_line(bare: Kubepy, folder: Path) -> None:
     (folder / "a.yaml").write_text(CONFIG)
     done = bare(*IN_MEMORY, "--from", "main", "-f", "a.yaml")

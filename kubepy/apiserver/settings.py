@@ -56,6 +56,7 @@ IMPLIED_ALWAYS = frozenset((API_SERVICES,))
 SERVICE_SUBNET = "10.96.0.0/12"  # kubeadm's
 SMALLEST_SERVICE_SUBNET = 10  # addresses, as kubeadm wants them
 SERVICE = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9]*[a-z0-9])?(:(?P<port>[0-9]{1,5}))?"
+ALLOWS = "allows"  # what a Service is mapped to whose webhooks allow everything
 BASE_URL = r"https?://(\[[0-9a-fA-F:.]+\]|[^\s/?#@:\[\]]+)(:(?P<port>[0-9]{1,5}))?(/[^\s?#]*)?"
 MAX_PORT = 65535
 # The plugins that can be turned off: those that look at single kinds (``kubepy.apiserver.kinds``).
@@ -354,17 +355,19 @@ def _webhooks(value: Any) -> Mapping[str, str]:
         )
 
     for service, url in value.items():
+        if url == ALLOWS and _matches(BASE_URL, service):
+            continue
         if not _matches(SERVICE, service):
             raise invalid(
                 "webhooks",
                 f"{quote(str(service))} is not a Service: must be namespace/name or "
                 "namespace/name:port",
             )
-        if not _matches(BASE_URL, url):
+        if url != ALLOWS and not _matches(BASE_URL, url):
             raise invalid(
                 f"webhooks[{service}]",
-                f"{quote(str(url))} is not a URL such as http://127.0.0.1:9443: must "
-                "be http or https, without user, query and fragment",
+                f"{quote(str(url))} is neither {ALLOWS} nor a URL such as http://127.0.0.1:9443: "
+                "must be http or https, without user, query and fragment",
             )
 
     return MappingProxyType(dict(value))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from kubepy.api.meta import Object
+from kubepy.apiserver.settings import ALLOWS
 from kubepy.quoting import quote
 from kubepy.storage import Key
 
@@ -55,10 +56,32 @@ def resolve(
     )
     server_name = f"{name}.{namespace}.svc"
     shown = f"https://{server_name}:{port}{_joined(service.get('path') or '')}?timeout={timeout}s"
-    if address := services.get(f"{namespace}/{name}:{port}") or services.get(f"{namespace}/{name}"):
+    address = services.get(f"{namespace}/{name}:{port}") or services.get(f"{namespace}/{name}")
+    if address and address != ALLOWS:
         return Endpoint(shown, address, server_name, ca_bundle)
     reason = unreachable_reason(get(Key("services", namespace, name)), name, port)
     return Endpoint(shown, ca_bundle=ca_bundle, problem=reason)
+
+
+def allows_everything(
+    client_config: Object,
+    services: Mapping[str, str],
+    get: Callable[[Key], Object | None],
+) -> bool:
+    """Tell whether a webhook allows everything and changes nothing, because ``services`` says so of
+    its Service or its URL. A Service must have an endpoint that is ready for it."""
+    service = client_config.get("service")
+    if service is None:
+        url = urlsplit(client_config["url"])
+        return services.get(f"{url.scheme}://{url.netloc}") == ALLOWS
+    namespace = service.get("namespace", "")
+    name = service.get("name", "")
+    port = service.get("port") or 443
+    mapped = services.get(f"{namespace}/{name}:{port}") or services.get(f"{namespace}/{name}")
+    if mapped != ALLOWS:
+        return False
+    endpoints = get(Key("endpoints", namespace, name)) or {}
+    return any(subset.get("addresses") for subset in endpoints.get("subsets") or ())
 
 
 def _joined(path: str) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from kubepy.api import errors
 from kubepy.api.clock import format_exact_time, format_time
@@ -13,7 +14,7 @@ from kubepy.api.meta import Object, nested_map
 from kubepy.api.objects.nodes import get_condition
 from kubepy.apiserver.client import CRDS
 from kubepy.apiserver.cluster import VOLATILE
-from kubepy.apiserver.settings import IMPLIED
+from kubepy.apiserver.settings import ALLOWS, IMPLIED
 from kubepy.controllers.nodelifecycle import REGISTERED_UNTIL
 from kubepy.controlplane.open import ImportedObject, cluster_of_objects
 from kubepy.importing.absent import AbsentFindings, find_absent, namespaces_of
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
 NODES, PODS, SECRETS = "nodes", "pods", "secrets"
 # The resources by which it is decided what a cluster has without a source that holds it.
 IMPLIED_BASIS = frozenset((*IMPLIED, "namespaces", CRDS))
+WEBHOOK_CONFIGURATIONS = (
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+    "validatingwebhookconfigurations.admissionregistration.k8s.io",
+)
 Show = Callable[[str, int], None]
 
 
@@ -209,10 +214,31 @@ def _settings(
             kubelet["rules"] = rules
     if kubelet:
         settings["kubelet"] = kubelet
+    hooks = webhooks_of(objects)
+    if hooks:
+        settings["webhooks"] = hooks
     entries = [entry.as_setting() for entry in (*absent.owners, *absent.needed)]
     if entries:
         settings["absent"] = entries
     return settings
+
+
+def webhooks_of(objects: Mapping[Key, Object]) -> dict[str, str]:
+    """Return the value of ``webhooks`` for a source: the Services, and the beginnings of the URLs,
+    of its admission webhooks, whose programs are not at hand."""
+    answers: dict[str, str] = {}
+    for key, obj in objects.items():
+        if key.resource not in WEBHOOK_CONFIGURATIONS:
+            continue
+        for hook in obj.get("webhooks") or ():
+            config = hook.get("clientConfig") or {}
+            service = config.get("service")
+            if service is not None:
+                answers[f"{service.get('namespace')}/{service.get('name')}"] = ALLOWS
+            elif config.get("url"):
+                url = urlsplit(config["url"])
+                answers[f"{url.scheme}://{url.netloc}"] = ALLOWS
+    return answers
 
 
 def _is_reported(node: Object) -> bool:

@@ -161,6 +161,12 @@ def _settings(imported: ImportedCluster, cluster: LocalCluster) -> Mapping[str, 
         if name in fresh:
             kubelet[name] = fresh[name]
     settings["kubelet"] = kubelet
+    hooks = {
+        **(imported.settings.get("webhooks") or {}),
+        **(cluster.store.settings().get("webhooks") or {}),
+    }
+    if hooks:
+        settings["webhooks"] = hooks
     return {
         name: value
         for name, value in settings.items()

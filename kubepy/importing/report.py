@@ -33,6 +33,9 @@ def summary_lines(imported: ImportedCluster, unread: Sequence[str]) -> Iterator[
     silent = imported.settings.get("kubelet", {}).get("silentNodes", ())
     if silent:
         yield f"not ready, and left so: {_named(silent)}"
+    hooks = imported.settings.get("webhooks") or {}
+    if hooks:
+        yield f"taken to allow everything: the webhooks of {_named(hooks)}"
     yield from _section("not taken", _lines_of_refused(imported))
     yield from _section("unknown fields, left out", _lines_of_fields(taken.unknown_fields))
     yield from _section("files that could not be read", _lines_of_unread(unread))

@@ -868,3 +868,21 @@ def test_bad_request_of_dry_run_names_webhook(
     with pytest.raises(BadRequest) as error:
         create(client, dry_run=True)
     assert error.value.message == 'admission webhook "hook.example.com" does not support dry run'
+
+
+def test_service_mapped_to_allows_is_not_called_while_it_has_endpoints(tmp_path: Path) -> None:
+    settings = {"webhooks": {"default/shop": "allows", "https://hooks.example.com": "allows"}}
+    cluster = make_cluster(tmp_path / "state", settings)
+    client = cluster.client
+    config_of_service = {"service": {"namespace": "default", "name": "shop"}}
+    validating(client, clientConfig=config_of_service)
+    mutating(client, clientConfig={"url": "https://hooks.example.com/mutate"})
+    ports = [{"port": 443, "targetPort": 8443}]
+    service = {"metadata": {"name": "shop"}, "spec": {"ports": ports}}
+    client.create("services", service, namespace="default")
+    assert refusal(client).message.endswith('no endpoints available for service "shop"')
+    subsets = [{"addresses": [{"ip": "10.244.0.9"}], "ports": [{"port": 8443}]}]
+    endpoints = {"metadata": {"name": "shop"}, "subsets": subsets}
+    client.create("endpoints", endpoints, namespace="default")
+    create(client)
+    cluster.close()

@@ -203,18 +203,18 @@ def test_webhook_that_changes_the_cluster_during_a_batch_does_not_wait_for_it(
         ),
         (
             "webhooks: {a/b: 7}",
-            'webhooks[a/b]: "7" is not a URL such as http://127.0.0.1:9443: must be http or https, '
-            "without user, query and fragment",
+            'webhooks[a/b]: "7" is neither allows nor a URL such as http://127.0.0.1:9443: must be '
+            "http or https, without user, query and fragment",
         ),
         (
             "webhooks: {a/b: 'ftp://x'}",
-            'webhooks[a/b]: "ftp://x" is not a URL such as http://127.0.0.1:9443: must be http '
-            "or https, without user, query and fragment",
+            'webhooks[a/b]: "ftp://x" is neither allows nor a URL such as http://127.0.0.1:9443: '
+            "must be http or https, without user, query and fragment",
         ),
         (
             "webhooks: {a/b: 'http://x:99999'}",
-            'webhooks[a/b]: "http://x:99999" is not a URL such as http://127.0.0.1:9443: '
-            "must be http or https, without user, query and fragment",
+            'webhooks[a/b]: "http://x:99999" is neither allows nor a URL such as '
+            "http://127.0.0.1:9443: must be http or https, without user, query and fragment",
         ),
     ],
 )

@@ -30,7 +30,7 @@ from kubepy.apiserver.admission.matching import (
 from kubepy.apiserver.managedfields import tracking
 from kubepy.apiserver.server import Attributes
 from kubepy.apiserver.strategy import restore
-from kubepy.apiserver.webhookcalls import Answer, WebhookCall, resolve
+from kubepy.apiserver.webhookcalls import Answer, WebhookCall, allows_everything, resolve
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 from kubepy.storage.errors import YamlError
@@ -124,6 +124,12 @@ def _invocation(hook: Hook, attributes: Attributes) -> Invocation | None:
         spec.get("rules") or (), attributes, spec.get("matchPolicy") or "Equivalent"
     )
     if resource is None:
+        return None
+    if allows_everything(
+        spec.get("clientConfig") or {},
+        attributes.server.webhooks.services,
+        attributes.transaction.get,
+    ):
         return None
     if conditions := spec.get("matchConditions"):
         try:

@@ -42,7 +42,9 @@ if TYPE_CHECKING:
     from kubepy.api.cel.checker import Compiled
 
 SETTING = "kubepy.yaml: kubelet.rules"
-FAILS = "fails"  # a value of ``pull``
+FAILS = "fails"  # a value of ``pull``, alone or followed by ": " and what the kubelet says of it
+NEVER = "never"  # a value of ``readyAfter`` and ``stopsAfter``
+UNKNOWN = "unknown"  # the value of ``program``
 OK = 200
 MAX_PORT = 65535
 MAX_FILE = 4 * 2**20  # bytes of a file of rules
@@ -61,6 +63,19 @@ class Length(NamedTuple):
         if low == high:
             return low
         return f"{low}..{high}"
+
+
+class StartProblem(NamedTuple):
+    """The reason why a container is not started, as its status has it, with the message beside
+    it."""
+
+    reason: str
+    message: str = ""
+
+    def __str__(self) -> str:
+        if not self.message:
+            return self.reason
+        return f"{self.reason}: {self.message}"
 
 
 class HttpReply(NamedTuple):
@@ -447,10 +462,40 @@ def parse_length(path: str, value: Any) -> Length:
         ) from None
 
 
+def parse_length_or_never(path: str, value: Any) -> Length | str:
+    """Read a duration or a range, or that something never happens."""
+    if value == NEVER:
+        return NEVER
+    return parse_length(path, value)
+
+
+def parse_program(path: str, value: Any) -> str:
+    """Read that the program of a container is not known."""
+    if value == UNKNOWN:
+        return UNKNOWN
+    raise field_error(
+        path,
+        f"{shown(value)} is not {UNKNOWN}, which is all that can be said of a program",
+    )
+
+
+def parse_start(path: str, value: Any) -> StartProblem:
+    """Read why a container is not started."""
+    return StartProblem(**parse_fields(path, value, START, ("reason",)))
+
+
+def pull_problem(pull: Length | str | None) -> str | None:
+    """Return what a kubelet says of a pull that fails, "" where nothing is known of that; None for
+    one that does not fail."""
+    if not isinstance(pull, str):
+        return None
+    return pull.removeprefix(FAILS).removeprefix(": ")
+
+
 def parse_pull(path: str, value: Any) -> Length | str:
     """Read how long a pull takes, or that it fails."""
-    if value == FAILS:
-        return FAILS
+    if isinstance(value, str) and (value == FAILS or value.startswith(f"{FAILS}: ")):
+        return value
     try:
         return parse_length(path, value)
     except FolderError:
@@ -687,6 +732,10 @@ MATCH: Mapping[str, Parser] = {
     "args": parse_glob,
     "cel": parse_cel,
 }
+START: Mapping[str, Parser] = {
+    "reason": parse_text,
+    "message": parse_string,
+}
 REPLY: Mapping[str, Parser] = {
     "status": parse_status,
     "body": parse_string,
@@ -699,10 +748,14 @@ ANSWER: Mapping[str, Parser] = {
 }
 FIELDS: Mapping[str, Parser] = {
     "pull": parse_pull,
-    "readyAfter": parse_length,
-    "stopsAfter": parse_length,
+    "start": parse_start,
+    "program": parse_program,
+    "readyAfter": parse_length_or_never,
+    "stopsAfter": parse_length_or_never,
     "runsFor": parse_length,
     "exitCode": parse_exit_code,
+    "exitReason": parse_text,
+    "exitMessage": parse_text,
     "memory": parse_memory,
     "cpu": parse_cpu,
     "listens": parse_ports,

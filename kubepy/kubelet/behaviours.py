@@ -45,6 +45,7 @@ from kubepy.apiserver.rule_settings import (
     Length,
     RuleFile,
     RuleSettings,
+    StartProblem,
 )
 from kubepy.quoting import quote
 
@@ -78,8 +79,10 @@ FOR_JOBS = (RUNS_FOR, EXIT_CODE)  # those of nodes and kubepy.yaml count for the
 OF_PROGRAM = frozenset(
     ("serves", "writes", "listens", "http", "log", "runs_for", "exit_code", "memory", "cpu")
 )
+# Fields that tell when things happen, and nothing of what a container does.
+TIMES = frozenset(("ready_after", "stops_after"))
 # A container is known if one of these is said of it.
-SAYS_ENOUGH = frozenset(("runs_for", "exit_code", "outcome", "entrypoint", "command"))
+SAYS_ENOUGH = frozenset(("program", "runs_for", "exit_code", "outcome", "entrypoint", "command"))
 REFERENCES = {"configMapRef": "configmaps", "secretRef": "secrets"}  # resources, by envFrom's field
 EMPTY: Mapping[str, str] = MappingProxyType({})
 
@@ -87,6 +90,11 @@ EMPTY: Mapping[str, str] = MappingProxyType({})
 class Behaviour(NamedTuple):
     """The knowledge about one container. Every field is None or empty where nothing says it.
 
+    :param pull: how long a pull takes; or "fails", with what the kubelet says of it.
+    :param start: why the container is not started.
+    :param program: "unknown" where the command says nothing of what the container does.
+    :param exit_reason: the reason of its end, where it is not the one that follows from the code.
+    :param exit_message: what it has written about its end.
     :param http: answers by path, which may be a pattern (:func:`schedule_of`).
     :param exec: answers by patterns of command lines (:func:`answer_to`).
     :param entrypoint: what the image runs, where the container has no command …
@@ -105,10 +113,14 @@ class Behaviour(NamedTuple):
     """
 
     pull: Length | str | None = None
-    ready_after: Length | None = None
-    stops_after: Length | None = None
+    start: StartProblem | None = None
+    program: str | None = None
+    ready_after: Length | str | None = None
+    stops_after: Length | str | None = None
     runs_for: Length | None = None
     exit_code: int | None = None
+    exit_reason: str | None = None
+    exit_message: str | None = None
     memory: int | None = None
     cpu: Decimal | None = None
     listens: tuple[int, ...] | None = None
@@ -397,7 +409,8 @@ class Behaviours:
                 variables,
                 say,
             )
-        fields["is_known"] = bool(rules) or facts is not None
+        is_ruled = any(not rule.values.keys() <= TIMES for rule in rules)
+        fields["is_known"] = is_ruled or facts is not None
         fields["sources"] = MappingProxyType(sources)
         return Behaviour(**fields)
 

@@ -128,6 +128,7 @@ def with_runtime_fields(
     """
     reported = cast("dict[str, Any]", {**status})
     spec = cast("Mapping[str, list[Container]]", pod["spec"])
+    old = cast("Mapping[str, list[ContainerStatus]]", pod.get("status") or {})
     allocated = allocated_resources(pod) if _is_resize_pending(status) else {}
     actual = {}
     if resizing:
@@ -137,6 +138,7 @@ def with_runtime_fields(
         if not reported.get(status_field):
             continue
         containers = {container["name"]: container for container in spec.get(spec_field) or ()}
+        known = {entry["name"]: entry for entry in old.get(status_field) or ()}
         reported[status_field] = [
             _with_runtime_fields(
                 pod,
@@ -144,6 +146,7 @@ def with_runtime_fields(
                 entry,
                 allocated,
                 actual,
+                known.get(entry["name"]),
             )
             if entry["name"] in containers
             else entry
@@ -166,9 +169,9 @@ def _with_runtime_fields(
     entry: ContainerStatus,
     allocated: Mapping[str, Any],
     actual: Mapping[str, Any],
+    before: ContainerStatus | None,
 ) -> ContainerStatus:
     name = container["name"]
-    uid = uid_of(pod)
     reported: ContainerStatus = {**entry}
     mounts = reported_mounts(container)
     if mounts:
@@ -181,15 +184,18 @@ def _with_runtime_fields(
 
     image = entry["image"]
     run = entry.get("restartCount", 0)
-    uid = uid_of(pod)
-    identity = container_id(uid, name, run)
+    identity = _identity(pod, name, run, before)
     reported["image"] = reported_image(image)
     reported["imageID"] = image_id(image)
+    if before is not None and _is_same_image(before, image, run):
+        reported["image"] = before["image"]
+        reported["imageID"] = before["imageID"]
     reported["containerID"] = identity
     reported["state"] = _identified(state, identity)
     if last:
         last_run = run if is_waiting else max(0, run - 1)
-        reported["lastState"] = _identified(last, container_id(uid, name, last_run))
+        last_identity = _known_end(last, before) or _identity(pod, name, last_run, before)
+        reported["lastState"] = _identified(last, last_identity)
     reported["user"] = container_user(pod, container)
     resources: ResourceRequirements | None = allocated.get(name)
     if resources is None:
@@ -199,6 +205,37 @@ def _with_runtime_fields(
     if resources.get("requests"):
         reported["allocatedResources"] = resources["requests"]
     return reported
+
+
+def _identity(pod: Pod, name: str, run: int, before: ContainerStatus | None) -> str:
+    """Return the identity of a run of a container: the one that was reported of it already, as one
+    whose cluster was imported has it, or a new one."""
+    if before is not None and before.get("restartCount", 0) == run:
+        known = before.get("containerID")
+        if known:
+            return known
+    return container_id(uid_of(pod), name, run)
+
+
+def _known_end(last: ContainerState, before: ContainerStatus | None) -> str:
+    """Return the identity that was reported of a run which has ended, "" where none was."""
+    ended = last.get("terminated")
+    if ended is None or before is None:
+        return ""
+    reported = (before.get("lastState") or {}).get("terminated")
+    if reported is None or reported.get("finishedAt") != ended.get("finishedAt"):
+        return ""
+    return reported.get("containerID", "")
+
+
+def _is_same_image(before: ContainerStatus, image: str, run: int) -> bool:
+    """Tell whether a container runs the image of which the runtime has reported name and digest
+    before."""
+    if not before.get("imageID"):
+        return False
+    if before.get("restartCount", 0) == run and before.get("containerID"):
+        return True
+    return before.get("image") in (image, reported_image(image))
 
 
 def _identified(state: ContainerState, identity: str) -> ContainerState:

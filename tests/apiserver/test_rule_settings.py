@@ -16,6 +16,7 @@ from kubepy.apiserver.rule_settings import (
     HttpReply,
     Length,
     parse_rules,
+    pull_problem,
 )
 from kubepy.apiserver.settings import new_cluster_settings, parse_settings
 from kubepy.controlplane.open import copy_cluster, make_cluster, open_cluster
@@ -62,6 +63,33 @@ def test_fields_of_a_rule_have_their_types() -> None:
         "env": {"LANG": "C"},
         "outcome": "crash-loop*2, ready",
     }
+
+
+def test_what_never_happens_and_what_fails_is_read() -> None:
+    read = values(
+        pull="fails: pull access denied",
+        start={"reason": "CreateContainerConfigError", "message": "no"},
+        program="unknown",
+        readyAfter="never",
+        stopsAfter="never",
+        exitReason="OOMKilled",
+        exitMessage="out\n",
+    )
+    assert read == {
+        "pull": "fails: pull access denied",
+        "start": ("CreateContainerConfigError", "no"),
+        "program": "unknown",
+        "ready_after": "never",
+        "stops_after": "never",
+        "exit_reason": "OOMKilled",
+        "exit_message": "out\n",
+    }
+    assert [pull_problem(pull) for pull in ("fails", "fails: a", Length(1, 2), None)] == [
+        "",
+        "a",
+        None,
+        None,
+    ]
 
 
 def test_http_answers_change_with_time() -> None:
@@ -132,6 +160,11 @@ def test_exec_answer_is_text_or_stdout_stderr_and_exit_code() -> None:
             "kubelet.rules[0].match.cel: must be an expression that is true or false",
         ),
         (rule(pull="never"), 'kubelet.rules[0].pull: "never" is neither fails nor a duration'),
+        (rule(program="known"), 'kubelet.rules[0].program: "known" is not unknown, which is all'),
+        (rule(start="fails"), "kubelet.rules[0].start: must be a map of reason, message"),
+        (rule(start={"message": "a"}), "kubelet.rules[0].start.reason: is required"),
+        (rule(runsFor="never"), 'kubelet.rules[0].runsFor: "never" is not a duration'),
+        (rule(exitReason=137), "kubelet.rules[0].exitReason: must be a string"),
         (rule(readyAfter="8s..2s"), 'kubelet.rules[0].readyAfter: "8s..2s" is not a duration'),
         (rule(readyAfter=5), 'kubelet.rules[0].readyAfter: "5" is not a duration such as 5s'),
         (rule(exitCode=256), 'kubelet.rules[0].exitCode: "256" is not a number from 0 to 255'),

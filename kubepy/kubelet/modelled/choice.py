@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 LIFE_FIELDS = (
     "pull",
+    "start",
+    "program",
     "ready_after",
     "stops_after",
     "runs_for",

@@ -47,7 +47,7 @@ from kubepy.kubelet.modelled.tokens import with_account_mount, with_account_volu
 from kubepy.kubelet.mounts import ContainerFiles, file_reader
 from kubepy.kubelet.network import Network, service_environment
 from kubepy.kubelet.network.listeners import running_containers
-from kubepy.kubelet.obstacles import CONFIG_ERROR, obstacles_of
+from kubepy.kubelet.obstacles import CONFIG_ERROR, CREATING, obstacles_of
 from kubepy.kubelet.outcomes import StartObstacles, Waiting
 from kubepy.kubelet.payloads import MountError, VolumeSources, is_projection
 from kubepy.kubelet.volumes import empty_tree, refresh, volume_tree
@@ -178,6 +178,7 @@ class PodHost:
         claims = unprocessed_claims(self._pod, self._agent.find)
         if claims:
             problems.append(claims)
+        problems += self._ruled_problems()
         if problems:
             return problems
         for volume in self._pod["spec"].get("volumes") or ():
@@ -186,6 +187,15 @@ class PodHost:
             except MountError as error:
                 name = quote(volume["name"])
                 problems.append(f"MountVolume.SetUp failed for volume {name} : {error}")
+        return problems
+
+    def _ruled_problems(self) -> list[str]:
+        """Return what rules say of containers that are not even created; the same message once."""
+        problems: list[str] = []
+        for container in self._pod["spec"]["containers"]:
+            start = self.behaviour(container).start
+            if start is not None and start.reason == CREATING and start.message not in problems:
+                problems.append(start.message)
         return problems
 
     def missing_pull_secrets(self) -> list[str]:

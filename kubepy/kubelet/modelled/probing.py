@@ -12,6 +12,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from kubepy.api.meta import uid_of
+from kubepy.apiserver.rule_settings import NEVER
+from kubepy.kubelet.behaviours import answer_to
 from kubepy.kubelet.modelled.life import WARNING, PodLife
 from kubepy.kubelet.modelled.records import ContainerRecord, ProbeRecord
 from kubepy.kubelet.reporting import container_id
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 STARTUP, LIVENESS, READINESS = "startup", "liveness", "readiness"
 FIELDS = {STARTUP: "startupProbe", LIVENESS: "livenessProbe", READINESS: "readinessProbe"}
 TITLES = {STARTUP: "Startup", LIVENESS: "Liveness", READINESS: "Readiness"}
+UNAVAILABLE = 503  # what a container answers of which a rule says that it does not get ready
 MAX_OUTPUT = 10 * 1024  # bytes of what a probe's command prints
 
 
@@ -79,10 +82,10 @@ def _first_tick(
         earliest = max(earliest, started + timedelta(microseconds=1))
     else:
         state.phase = started
-    return _tick(probe, state, max(earliest, life.now))
+    return tick(probe, state, max(earliest, life.now))
 
 
-def _tick(probe: Probe, state: ProbeRecord, earliest: datetime) -> datetime:
+def tick(probe: Probe, state: ProbeRecord, earliest: datetime) -> datetime:
     """Return the first tick of a worker at or after a moment."""
     period = timedelta(seconds=probe.get("periodSeconds") or 10)
     behind = (earliest - state.phase) % period
@@ -113,16 +116,22 @@ def settle_readiness(life: PodLife, container: Container, record: ContainerRecor
                 )
 
     readiness = record.probes.get(READINESS)
-    if record.gets_ready is not None:
-        is_ready = has_started and life.now >= record.gets_ready
-    elif readiness is not None:
-        is_ready = has_started and readiness.succeeds is True
-    else:
-        is_ready = has_started
+    is_ready = has_started
+    if record.gets_ready is not None and life.now < record.gets_ready:
+        is_ready = False
+    if readiness is not None and readiness.succeeds is not True:
+        is_ready = False
+    if is_never_ready(life, container):
+        is_ready = False
     if (has_started, is_ready) != (record.has_started, record.is_ready):
         record.has_started = has_started
         record.is_ready = is_ready
         life.touch()
+
+
+def is_never_ready(life: PodLife, container: Container) -> bool:
+    """Tell whether a rule says that a container does not get ready."""
+    return life.host.behaviour(container).ready_after == NEVER
 
 
 def _first_tick_after(
@@ -130,7 +139,7 @@ def _first_tick_after(
 ) -> datetime:
     started = record.started or life.now
     earliest = started + timedelta(seconds=probe.get("initialDelaySeconds") or 0)
-    return _tick(probe, state, max(earliest, life.now))
+    return tick(probe, state, max(earliest, life.now))
 
 
 def is_probed(life: PodLife, probe_type: str, record: ContainerRecord) -> bool:
@@ -139,7 +148,7 @@ def is_probed(life: PodLife, probe_type: str, record: ContainerRecord) -> bool:
     if state.is_held or record.hook is not None:
         return False
     if probe_type == READINESS:
-        return record.has_started and record.gets_ready is None
+        return record.has_started
     if life.record.grace or record.stopping is not None:
         return False
     if probe_type == STARTUP:
@@ -157,7 +166,7 @@ def next_probe(life: PodLife, container: Container, record: ContainerRecord) -> 
         if state.due is not None:
             moments.append(state.due)
         elif state.version != _version(life, container["name"]):
-            state.due = _tick(probe, state, life.now + timedelta(microseconds=1))
+            state.due = tick(probe, state, life.now + timedelta(microseconds=1))
             moments.append(state.due)
     return min(moments, default=None)
 
@@ -182,12 +191,15 @@ def run_probes(life: PodLife, container: Container, record: ContainerRecord) -> 
         if state.due > life.now and not is_ended:
             continue
         was_due = True
-        result = _probe(
-            life,
-            container,
-            probe,
-            state,
-        )
+        if probe_type == READINESS and is_never_ready(life, container):
+            result: ProbeResult | None = _ruled_failure(life, container, probe)
+        else:
+            result = _probe(
+                life,
+                container,
+                probe,
+                state,
+            )
         if result is None:
             continue
         _take_result(
@@ -220,7 +232,7 @@ def _plan_next(
         )
         state.version = _version(life, container["name"])
     else:
-        state.due = _tick(probe, state, life.now + timedelta(microseconds=1))
+        state.due = tick(probe, state, life.now + timedelta(microseconds=1))
 
 
 def _next_change(
@@ -234,7 +246,7 @@ def _next_change(
     change = life.host.answers_change(container, record.started, life.now)
     if change is None:
         return None
-    return _tick(probe, state, max(change, life.now + timedelta(microseconds=1)))
+    return tick(probe, state, max(change, life.now + timedelta(microseconds=1)))
 
 
 def _take_result(
@@ -308,6 +320,20 @@ def _probe(
     return _probe_by_grpc(life, container, probe)
 
 
+def _ruled_failure(life: PodLife, container: Container, probe: Probe) -> ProbeResult:
+    """Return the result of a probe that fails because a rule says so: what is there does not
+    answer as it should."""
+    output = ""
+    if probe.get("httpGet"):
+        output = f"HTTP probe failed with statuscode: {UNAVAILABLE}"
+    elif probe.get("tcpSocket"):
+        port = port_number(container, probe["tcpSocket"]["port"])
+        output = f"dial tcp {life.address}:{port}: connect: connection refused"
+    elif probe.get("grpc"):
+        output = 'service unhealthy (responded with "NOT_SERVING")'
+    return ProbeResult(succeeds=False, output=output, is_steady=False)
+
+
 def _has_ended(life: PodLife, container: Container, state: ProbeRecord) -> bool:
     machine = life.machine(container["name"])
     if machine is None or state.pid is None:
@@ -320,8 +346,11 @@ def _probe_by_command(
 ) -> ProbeResult | None:
     name = container["name"]
     timeout = probe.get("timeoutSeconds") or 1
-    machine = life.machine_for_commands(name)
     command = probe["exec"].get("command") or []
+    answer = answer_to(life.host.behaviour(container), command)
+    if answer is not None:
+        return ProbeResult(answer.exit_code == 0, answer.stdout + answer.stderr)
+    machine = life.machine_for_commands(name)
     if state.pid is None:
         try:
             state.pid = machine.start(command, unknown_ends=0.0)

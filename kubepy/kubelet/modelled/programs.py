@@ -6,6 +6,7 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING, NamedTuple
 
+from kubepy.apiserver.rule_settings import UNKNOWN
 from kubepy.kubelet.reporting import reported_image
 from kubepy.shell.words import is_known_command, names_program, program_name
 
@@ -32,6 +33,8 @@ def program_of(container: Container, behaviour: Behaviour) -> ContainerProgram:
     ``args`` that of its command."""
     command = tuple(container.get("command") or ())
     arguments = tuple(container.get("args") or ())
+    if behaviour.program == UNKNOWN:
+        return ContainerProgram((*command, *arguments), is_opaque=True)
     if command:
         return _program((*command, *arguments), behaviour, container)
     if behaviour.entrypoint or behaviour.command:

@@ -244,6 +244,7 @@ class PodRecord(Plain):
         they only become fewer. 0: it is neither.
     :ivar is_over: every container has ended and none starts again.
     :ivar evicts: when the eviction manager looks at it; None: it exceeds no limit.
+    :ivar is_adopted: it was made from a status, and its runs go on by what rules say from now on.
     :ivar refreshes: when changed ConfigMaps and Secrets reach the files.
     """
 
@@ -257,6 +258,7 @@ class PodRecord(Plain):
     grace: int = 0
     is_over: bool = False
     mounts_fail: bool = False
+    is_adopted: bool = False
     refreshes: datetime | None = None
     evicts: datetime | None = None
     uses_network: bool = False

@@ -5,10 +5,12 @@ Upstream: ``startContainer`` in ``pkg/kubelet/kuberuntime``, ``pkg/kubelet/image
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from kubepy.api.objects.outcomes import READY_AFTER, RUNS_FOR
 from kubepy.api.values.goformat import format_duration
+from kubepy.apiserver.rule_settings import pull_problem
 from kubepy.kubelet.modelled.life import NORMAL, WARNING, PodLife
 from kubepy.kubelet.modelled.nonroot import root_problem
 from kubepy.kubelet.modelled.probing import begin_probes, settle_readiness
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
 
 ERR_IMAGE_PULL, IMAGE_PULL_BACKOFF = "ErrImagePull", "ImagePullBackOff"
 RUN_ERROR = "RunContainerError"
+CODE_OF_START_ERROR = 128  # of a container that its runtime cannot start
+# Reasons of the kubelet's image manager beside those of pulls: it does not get to the container.
+WITHOUT_IMAGE = ("ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable")
 SMALLEST_IMAGE, LARGEST_IMAGE = 2_000_000, 200_000_000  # bytes
 
 
@@ -45,7 +50,11 @@ def start_container(life: PodLife, container: Container) -> bool:
     record = life.record_of(container)
     if life.is_behind and record.reason == CONFIG_ERROR:
         return False
+    if _is_held_by_rule(life, container, record, before_image=True):
+        return False
     if not _has_image(life, container, record):
+        return False
+    if _is_held_by_rule(life, container, record, before_image=False):
         return False
     problem = _configuration_problem(life, container)
     if problem:
@@ -70,6 +79,21 @@ def _configuration_problem(life: PodLife, container: Container) -> str:
     if obstacle is not None and obstacle.reason == CONFIG_ERROR:
         return obstacle.message
     return ""
+
+
+def _is_held_by_rule(
+    life: PodLife, container: Container, record: ContainerRecord, *, before_image: bool
+) -> bool:
+    """Tell whether a rule says that a container is not started; let it wait then. One that waits
+    for that reason already keeps its own message."""
+    problem = life.host.behaviour(container).start
+    if problem is None or problem.reason == START_ERROR:
+        return False
+    if before_image is not (problem.reason in WITHOUT_IMAGE):
+        return False
+    if record.reason != problem.reason:
+        _wait(life, record, problem.reason, problem.message, container)
+    return True
 
 
 def _wait(
@@ -134,8 +158,9 @@ def _has_image(life: PodLife, container: Container, record: ContainerRecord) -> 
         return True
     if record.reason == ERR_IMAGE_PULL:
         return _back_off_pull(life, container, record)
-    if behaviour.pull == "fails":
-        _fail_pull(life, container, record)
+    problem = pull_problem(behaviour.pull)
+    if problem is not None:
+        _fail_pull(life, container, record, problem)
         return False
 
     if note_present_image(life, container):
@@ -263,15 +288,20 @@ def image_size(image: str) -> int:
     return SMALLEST_IMAGE + number % (LARGEST_IMAGE - SMALLEST_IMAGE)
 
 
-def _fail_pull(life: PodLife, container: Container, record: ContainerRecord) -> None:
-    """Let a pull fail: the error is reported for a moment, then that the kubelet waits."""
+def _fail_pull(life: PodLife, container: Container, record: ContainerRecord, problem: str) -> None:
+    """Let a pull fail: the error is reported for a moment, then that the kubelet waits.
+
+    :param problem: what the runtime says, "" for that there is no such image.
+    """
     image = container["image"]
     name = container["name"]
     reference = reported_image(image)
-    problem = (
-        f"rpc error: code = NotFound desc = failed to pull and unpack image {quote(reference)}: "
-        f"failed to resolve reference {quote(reference)}: {reference}: not found"
-    )
+    if not problem:
+        problem = (
+            "rpc error: code = NotFound desc = failed to pull and unpack image "
+            f"{quote(reference)}: failed to resolve reference {quote(reference)}: {reference}: "
+            "not found"
+        )
     note_missing_pull_secrets(life, container)
     life.emit(NORMAL, "Pulling", f"Pulling image {quote(image)}", name)
     life.emit(WARNING, "Failed", f"Failed to pull image {quote(image)}: {problem}", name)
@@ -326,15 +356,20 @@ def _begin_run(life: PodLife, container: Container, record: ContainerRecord) -> 
         name,
     )
     record.started = life.now
+    behaviour = life.host.behaviour(container)
+    if behaviour.start is not None and behaviour.start.reason == START_ERROR:
+        code = behaviour.exit_code or CODE_OF_START_ERROR
+        _fail_start(life, container, record, code, behaviour.start.message)
+        return
     try:
         process = life.host.start(life.record, container, life.now)
     except StartError as error:
-        _fail_start(
-            life,
-            container,
-            record,
-            error,
+        message = (
+            "failed to create containerd task: failed to create shim task: OCI runtime create "
+            "failed: runc create failed: unable to start container process: "
+            f"{error.message}: unknown"
         )
+        _fail_start(life, container, record, error.code, message)
         return
     life.emit(
         NORMAL,
@@ -347,11 +382,11 @@ def _begin_run(life: PodLife, container: Container, record: ContainerRecord) -> 
         life.share_processes()
         process.machine.run(life.now)
     life.host.begin_log(container, record.runs)
-    text = life.host.behaviour(container).log
+    text = behaviour.log
     if text:
         output = text if text.endswith("\n") else f"{text}\n"
         life.host.log(container, record.runs, [(life.now, "stdout", output.encode())])
-    _set_times(life, container, record)
+    set_times(life, container, record, life.now)
     begin_probes(life, container, record)
     handler = (container.get("lifecycle") or {}).get("postStart")
     if handler:
@@ -369,17 +404,13 @@ def _begin_run(life: PodLife, container: Container, record: ContainerRecord) -> 
 
 
 def _fail_start(
-    life: PodLife, container: Container, record: ContainerRecord, error: StartError
+    life: PodLife, container: Container, record: ContainerRecord, code: int, message: str
 ) -> None:
     """End a container whose process cannot be started, as a container runtime reports it."""
-    message = (
-        "failed to create containerd task: failed to create shim task: OCI runtime create failed: "
-        f"runc create failed: unable to start container process: {error.message}: unknown"
-    )
     life.emit(WARNING, "Failed", f"Error: {message}", container["name"])
     record.started = None
     record.ending = RunEnd(
-        exit_code=error.code,
+        exit_code=code,
         reason=START_ERROR,
         finished=life.now,
         message=message,
@@ -387,28 +418,40 @@ def _fail_start(
     )
 
 
-def _set_times(life: PodLife, container: Container, record: ContainerRecord) -> None:
-    """Set what rules say of the run: when it ends and when it is ready, whatever its program
-    does."""
+def set_times(
+    life: PodLife, container: Container, record: ContainerRecord, started: datetime
+) -> None:
+    """Set what rules say of a run that has started then: when it ends and when it is ready,
+    whatever its program does."""
+    set_ruled_times(life, container, record, started)
+    behaviour = life.host.behaviour(container)
+    is_opaque = life.machine(container["name"]) is None
+    if is_opaque and not behaviour.listens and life.host.ends_by_itself(container):
+        record.ends = record.ends or started
+    limit = life.host.memory_limit(container)
+    if limit is not None and behaviour.memory is not None and behaviour.memory > limit:
+        record.ends = started
+        record.exit_code = SIGNALLED + KILL
+        record.end_reason = OOM_KILLED
+
+
+def set_ruled_times(
+    life: PodLife, container: Container, record: ContainerRecord, started: datetime
+) -> None:
+    """Set when a run ends and when it is ready, as far as rules give a time for it."""
     behaviour = life.host.behaviour(container)
     if behaviour.exit_code is not None:
         record.exit_code = behaviour.exit_code
+    if behaviour.exit_reason is not None:
+        record.end_reason = behaviour.exit_reason
     if behaviour.runs_for is not None:
         low, high = behaviour.runs_for
-        record.ends = life.after(life.host.draw("kubepy.dev/runs-for", low, high))
+        record.ends = started + timedelta(seconds=life.host.draw(RUNS_FOR, low, high))
         code = record.exit_code or 0
         record.exit_code = code
-    if behaviour.ready_after is not None:
+    if behaviour.ready_after is not None and not isinstance(behaviour.ready_after, str):
         low, high = behaviour.ready_after
-        record.gets_ready = life.after(life.host.draw("kubepy.dev/ready-after", low, high))
-    is_opaque = life.machine(container["name"]) is None
-    if is_opaque and not behaviour.listens and life.host.ends_by_itself(container):
-        record.ends = record.ends or life.now
-    limit = life.host.memory_limit(container)
-    if limit is not None and behaviour.memory is not None and behaviour.memory > limit:
-        record.ends = life.now
-        record.exit_code = SIGNALLED + KILL
-        record.end_reason = OOM_KILLED
+        record.gets_ready = started + timedelta(seconds=life.host.draw(READY_AFTER, low, high))
 
 
 def go_on_starting(life: PodLife, container: Container, record: ContainerRecord) -> bool:
@@ -458,4 +501,7 @@ def end_by_rule(life: PodLife, container: Container, record: ContainerRecord) ->
         record.ends,
         reason,
     )
+    message = life.host.behaviour(container).exit_message
+    if message and record.ending is not None:
+        record.ending.message = message
     return True

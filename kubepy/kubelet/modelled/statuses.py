@@ -82,12 +82,19 @@ def reported_status(
         status["reason"] = record.end
         status["message"] = record.end_message
     if pod_ip:
-        status |= {"podIP": pod_ip, "podIPs": [{"ip": pod_ip}]}
+        status |= {"podIP": pod_ip, "podIPs": _with_others(old.get("podIPs"), pod_ip)}
     status["hostIP"] = host_ip
-    status["hostIPs"] = [{"ip": host_ip}]
+    status["hostIPs"] = _with_others(old.get("hostIPs"), host_ip)
     status["phase"] = phase
     status["startTime"] = old.get("startTime") or time
     return acknowledged(pod, status)
+
+
+def _with_others(addresses: Any, address: str) -> Any:
+    """Return the addresses that were reported, where the first is the same, or that one alone."""
+    if addresses and addresses[0].get("ip") == address:
+        return addresses
+    return [{"ip": address}]
 
 
 def is_outdated(pod: Pod, record: PodRecord) -> bool:
@@ -96,7 +103,8 @@ def is_outdated(pod: Pod, record: PodRecord) -> bool:
     status = pod.get("status") or {}
     if not status.get("containerStatuses"):
         return True
-    if status.get("observedGeneration", 0) < pod["metadata"].get("generation", 0):
+    observed = status.get("observedGeneration")
+    if observed is not None and observed < pod["metadata"].get("generation", 0):
         return True
     if not pod["spec"].get("readinessGates"):
         return False

@@ -9,6 +9,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kubepy.api.objects.pods import is_restartable_init_container
+from kubepy.apiserver.rule_settings import NEVER
+from kubepy.kubelet.behaviours import answer_to
 from kubepy.kubelet.modelled.life import NORMAL, WARNING, PodLife
 from kubepy.kubelet.modelled.probing import exec_problem, network_problem, port_number
 from kubepy.kubelet.modelled.records import ContainerRecord, LifecycleHook, RunEnd, Stopping
@@ -154,7 +156,7 @@ def go_on_stopping(life: PodLife, container: Container, record: ContainerRecord)
             stopping.stops,
         )
         return True
-    if life.now >= stopping.deadline:
+    if life.now >= stopping.deadline and not stops_never(life, container):
         end_run(
             life,
             container,
@@ -184,10 +186,12 @@ def _signal(
     """Send TERM to the main process."""
     behaviour = life.host.behaviour(container)
     machine = life.machine(container["name"])
-    if behaviour.stops_after is not None:
+    if behaviour.stops_after is not None and not isinstance(behaviour.stops_after, str):
         low, high = behaviour.stops_after
         seconds = life.host.draw("kubepy.dev/stops-after", low, high)
         stopping.stops = min(life.after(seconds), stopping.deadline)
+    elif behaviour.stops_after == NEVER:
+        stopping.stops = None
     elif machine is None or not machine.has_main:
         stopping.stops = life.now
     else:
@@ -204,12 +208,20 @@ def next_of_stopping(
     stopping = record.stopping
     if stopping is None:
         return None
-    moments = [stopping.deadline]
+    moments: list[datetime] = []
+    if not (stopping.is_signalled and stops_never(life, container)):
+        moments.append(stopping.deadline)
     if stopping.hook is not None and stopping.hook.due is not None:
         moments.append(stopping.hook.due)
     if stopping.stops is not None:
         moments.append(stopping.stops)
-    return min(moments)
+    return min(moments, default=None)
+
+
+def stops_never(life: PodLife, container: Container) -> bool:
+    """Tell whether a rule says that a container does not stop, not even at KILL: its node cannot
+    end it."""
+    return life.host.behaviour(container).stops_after == NEVER
 
 
 # --- the end of a run
@@ -299,8 +311,11 @@ def begin_hook(
     if handler.get("httpGet"):
         return _call(life, container, handler)
     if handler.get("exec"):
-        machine = life.machine_for_commands(container["name"])
         command = handler["exec"].get("command") or []
+        answer = answer_to(life.host.behaviour(container), command)
+        if answer is not None:
+            return f"command exited with {answer.exit_code}" if answer.exit_code else ""
+        machine = life.machine_for_commands(container["name"])
         try:
             hook = LifecycleHook(pid=machine.start(command, unknown_ends=0.0))
         except StartError as error:

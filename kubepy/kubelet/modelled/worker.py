@@ -32,6 +32,7 @@ from kubepy.kubelet.modelled.restarting import (
     restarts_when_killed,
     set_next_backoff,
 )
+from kubepy.kubelet.modelled.resuming import resume
 from kubepy.kubelet.modelled.starting import end_by_rule, go_on_starting, start_container
 from kubepy.kubelet.modelled.stopping import (
     collect_output,
@@ -78,6 +79,9 @@ class PodWorker:
     def advance(self, until: datetime) -> None:
         """Live on up to a moment, and have the record hold what is then."""
         life = self.life
+        if life.record.is_adopted:
+            life.record.is_adopted = False
+            resume(life)
         life.is_behind = until > life.now
         self._advance(until)
         life.is_behind = False
@@ -195,8 +199,9 @@ class PodWorker:
             moments.append(container_record.ends)
             moments.append(hook_ends(container_record.hook))
             moments.append(next_of_stopping(life, container, container_record))
-            if not container_record.is_ready:
-                moments.append(container_record.gets_ready)
+            gets_ready = container_record.gets_ready
+            if gets_ready is not None and gets_ready > life.now:
+                moments.append(gets_ready)
         return [moment for moment in moments if moment is not None]
 
     def _deadline(self) -> datetime | None:
@@ -409,7 +414,7 @@ class PodWorker:
         if bool(problems) != life.record.mounts_fail:
             life.record.mounts_fail = bool(problems)
             life.touch()
-            for problem in problems:
+            for problem in filter(None, problems):
                 life.emit(WARNING, "FailedMount", problem)
         return bool(problems)
 
@@ -459,10 +464,11 @@ class PodWorker:
                 self._back_off(container, record, end)
                 return
             set_next_backoff(record, ending.finished, life.now)
-        elif record.reason == CRASH_LOOP and record.last is not None:
+        elif record.reason == CRASH_LOOP:
             if record.due is not None and record.due > life.now:
                 return
-            set_next_backoff(record, record.last.finished, life.now)
+            finished = life.now if record.last is None else record.last.finished
+            set_next_backoff(record, finished, life.now)
             record.due = None
             record.reason = ""
             record.message = ""

@@ -34,6 +34,7 @@ AUTO, NEVER = "auto", "never"
 READS = "reads"
 MINIMAL, FULL = "minimal", "full"
 MODELLED, SIMPLE = "modelled", "simple"
+ESTIMATED, UNKNOWN = "estimated", "unknown"
 DEFAULT_CONTAINERS = MODELLED  # how the containers of new clusters live
 CONTAINERS_VARIABLE = "KUBEPY_CONTAINERS"  # of the environment: another such default
 API_SERVICES = "apiservices.apiregistration.k8s.io"
@@ -99,6 +100,8 @@ class KubeletSettings(NamedTuple):
         or run.
     :param rules: what containers do that cannot be known from their manifests; None: nothing.
     :param silent_nodes: the nodes whose kubelets report nothing, so that they stay as they are.
+    :param usage: ``estimated``, or ``unknown``: containers use what rules and annotations say, and
+        of others no metrics are served.
     """
 
     outcome: str = ""
@@ -110,6 +113,7 @@ class KubeletSettings(NamedTuple):
     containers: str = SIMPLE
     rules: RuleSettings | None = None
     silent_nodes: frozenset[str] = frozenset()
+    usage: str = ESTIMATED
 
     @property
     def identity(self) -> str:
@@ -121,6 +125,8 @@ class KubeletSettings(NamedTuple):
             text = f"{text} {self.rules.source}"
         if self.silent_nodes:
             text = f"{text} {sorted(self.silent_nodes)}"
+        if self.usage != ESTIMATED:
+            text = f"{text} usage {self.usage}"
         return text
 
     def annotations(self) -> dict[str, str]:
@@ -388,7 +394,7 @@ def new_cluster_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kubelet(value: Any, folder: str = "") -> KubeletSettings:
-    names = (*KUBELET_TEXTS, "containers", "rules", "silentNodes")
+    names = (*KUBELET_TEXTS, "containers", "rules", "silentNodes", "usage")
     if not isinstance(value, dict):
         raise invalid("kubelet", f"must be a map of {', '.join(names)}")
     values: dict[str, Any] = {}
@@ -402,6 +408,8 @@ def _kubelet(value: Any, folder: str = "") -> KubeletSettings:
             values["rules"] = rule_settings.parse_rules(setting, folder)
         elif key == "containers":
             values["containers"] = choice(field, MODELLED, SIMPLE)(setting)
+        elif key == "usage":
+            values["usage"] = choice(field, ESTIMATED, UNKNOWN)(setting)
         elif key == "silentNodes":
             values["silent_nodes"] = _silent_nodes(field, setting)
         else:

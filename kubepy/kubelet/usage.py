@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from kubepy.api.objects.outcomes import UnknownOutcomeError
 from kubepy.api.objects.usage import MEASURED, AnnotationError, Usage, measured_containers
 from kubepy.api.values.quantity import BINARY_SI, Quantity
-from kubepy.apiserver.settings import MODELLED
+from kubepy.apiserver.settings import ESTIMATED, MODELLED
 from kubepy.kubelet.behaviours import Behaviours
 from kubepy.kubelet.modelled.agent import ClientView
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kubepy.apiserver.client import Client
     from kubepy.kubelet.behaviours import Behaviour
 
+OF_TABLE = "well-known image"  # what the sources of such fields begin with
 # Hundredths of its requests that a container uses of which nothing is known: an idle server.
 SHARES = {"cpu": 10, "memory": 50}
 
@@ -32,6 +33,7 @@ class KnownUsage:
     def __init__(self, client: Client) -> None:
         self._find = ClientView(client).get
         self._behaviours = Behaviours.of_cluster(client, self._find)
+        self._estimates = client.settings.kubelet.usage == ESTIMATED
 
     def __call__(self, pod: AnyObject) -> Mapping[str, Usage]:
         """Return what the containers of a pod use, by their names."""
@@ -47,7 +49,9 @@ class KnownUsage:
                 )
             except (AnnotationError, UnknownOutcomeError):  # the pod was not started with it
                 return {}
-            usages[container["name"]] = container_usage(container, behaviour)
+            usage = container_usage(container, behaviour, estimates=self._estimates)
+            if usage or self._estimates:
+                usages[container["name"]] = usage
         return usages
 
 
@@ -58,20 +62,26 @@ def known_usage(client: Client) -> KnownUsage | None:
     return KnownUsage(client)
 
 
-def container_usage(container: AnyObject, behaviour: Behaviour) -> Usage:
+def container_usage(container: AnyObject, behaviour: Behaviour, *, estimates: bool = True) -> Usage:
     """Return what a container uses: what is known of it, at most its limit, or a share of its
-    requests."""
+    requests.
+
+    :param estimates: whether there are shares, and whether the table of images counts; without them
+        only annotations and rules say anything.
+    """
     resources: Mapping[str, Any] = container.get("resources") or {}
     limits: Mapping[str, str] = resources.get("limits") or {}
     requests: Mapping[str, str] = resources.get("requests") or {}
     usage: Usage = {}
     for name in MEASURED:
         amount = _known_amount(behaviour, name)
+        if not estimates and behaviour.sources.get(name, "").startswith(OF_TABLE):
+            amount = None
         if amount is not None:
             usage[name] = amount
             if name in limits:
                 usage[name] = min(amount, Quantity.parse(limits[name]))
-        elif name in requests:
+        elif estimates and name in requests:
             usage[name] = _share(requests[name], SHARES[name])
     return usage
 

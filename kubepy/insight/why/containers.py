@@ -108,10 +108,24 @@ class FailingContainer(NamedTuple):
         return "", {}
 
     @property
+    def is_looping(self) -> bool:
+        """Tell whether it ends again and again; it may run just now."""
+        return self.reason == CRASH_LOOP or runs_between_ends(self.status)
+
+    @property
     def has_failed(self) -> bool:
         """Tell whether it ends again and again, or its end has ended the pod."""
         ended = nested_map(self.status, "state", "terminated")
-        return self.reason == CRASH_LOOP or bool(ended.get("exitCode"))
+        return self.is_looping or bool(ended.get("exitCode"))
+
+
+def runs_between_ends(status: Object) -> bool:
+    """Tell whether a container of a crash loop runs just now: it has been started again more than
+    once after an error, and is not ready."""
+    if "running" not in nested_map(status, "state") or status.get("ready"):
+        return False
+    last = nested_map(status, "lastState", "terminated")
+    return int(status.get("restartCount") or 0) >= 2 and bool(last.get("exitCode"))
 
 
 def failing_containers(pod: Object) -> Iterator[FailingContainer]:
@@ -124,7 +138,9 @@ def failing_containers(pod: Object) -> Iterator[FailingContainer]:
         for index, status in enumerate(status_of(pod).get(statuses_field) or ()):
             state = nested_map(status, "state")
             if status["name"] in indexes and (
-                "waiting" in state or nested_map(state, "terminated").get("exitCode")
+                "waiting" in state
+                or nested_map(state, "terminated").get("exitCode")
+                or runs_between_ends(status)
             ):
                 place = indexes[status["name"]]
                 yield FailingContainer(
@@ -338,7 +354,7 @@ def cause_of_failure(failing: FailingContainer) -> str:
         return "out-of-memory"
     if failing.is_init:
         return "init-container-failing"
-    if failing.reason == CRASH_LOOP:
+    if failing.is_looping:
         return "crash-loop"
     return "container-failed"
 
@@ -347,12 +363,14 @@ def failure_links(scene: Scene, failing: FailingContainer, cause: str) -> Iterat
     """Yield the links of a container that ends: that it waits for its restart, and how its last run
     ended."""
     pod, (path, ended) = failing.pod, failing.end
-    if failing.reason == CRASH_LOOP:
+    if failing.is_looping:
         restarts = plural(int(failing.status.get("restartCount") or 0), "restart")
         waits = ", and the others wait for it" if failing.is_init else ""
         yield scene.link(
             pod,
-            f"{failing.path}.state.waiting.reason",
+            f"{failing.path}.state.waiting.reason"
+            if failing.reason == CRASH_LOOP
+            else f"{failing.path}.restartCount",
             f"{failing.title} ends again and again, after {restarts} so far{waits}",
         )
 
@@ -365,9 +383,7 @@ def failure_links(scene: Scene, failing: FailingContainer, cause: str) -> Iterat
             f"{f'its limit of {limit}' if limit else 'there was'}",
         )
     elif ended:
-        nothing = (
-            "" if failing.reason == CRASH_LOOP else ", and nothing starts it again in this pod"
-        )
+        nothing = "" if failing.is_looping else ", and nothing starts it again in this pod"
         yield scene.link(
             pod,
             f"{path}.exitCode",

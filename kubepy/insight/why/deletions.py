@@ -27,7 +27,7 @@ from kubepy.api.meta import (
     owner_references,
     uid_of,
 )
-from kubepy.api.objects.nodes import DOWN_UNTIL, down_until, is_down
+from kubepy.api.objects.nodes import DOWN_UNTIL, down_until, is_down, is_node_unknown
 from kubepy.api.objects.outcomes import TERMINATION
 from kubepy.api.objects.pods import is_pod_ready, is_pod_terminal, node_name, phase_of
 from kubepy.api.objects.volumes import is_bound_to
@@ -109,7 +109,7 @@ def terminating_pod(scene: Scene, pod: Object) -> Finding:
         )
         return scene.finding(GOING, scene.link(pod, "spec.nodeName", text), remedies=[force])
 
-    if is_down(node, scene.now):
+    if is_silent(scene, node):
         text = (
             f"it is being deleted, and the kubelet of {node_name(pod)}, which would stop it, "
             f"does not answer"
@@ -131,6 +131,14 @@ def terminating_pod(scene: Scene, pod: Object) -> Finding:
     return scene.finding(GOING, scene.link(pod, DELETED_AT, text), remedies=[force])
 
 
+def is_silent(scene: Scene, node: Object) -> bool:
+    """Tell whether the kubelet of a node reports nothing: it is down, or was so where the cluster
+    was imported from."""
+    if is_down(node, scene.now):
+        return True
+    return name_of(node) in scene.settings.kubelet.silent_nodes and is_node_unknown(node)
+
+
 def dead_node(scene: Scene, node: Object, *, of_terminating: bool) -> Finding:
     """Return the finding about a node whose kubelet is silent.
 
@@ -143,7 +151,8 @@ def dead_node(scene: Scene, node: Object, *, of_terminating: bool) -> Finding:
     remedies: list[Words] = [("delete", "node", name)]
     if of_terminating and condition_status(node, "Ready") != "True":
         remedies.append(("taint", "node", name, f"{TAINT_OUT_OF_SERVICE}=nodeshutdown:NoExecute"))
-    remedies.append(("annotate", "node", name, f"{DOWN_UNTIL}-"))
+    if until is not None:
+        remedies.append(("annotate", "node", name, f"{DOWN_UNTIL}-"))
     return scene.finding(
         "dead-node",
         scene.condition_link(node, "Ready", f"its kubelet does not report{back}"),
@@ -164,7 +173,7 @@ def pod_of_dead_node(scene: Scene, pod: Object) -> Finding | None:
             ),
         )
 
-    if node is None or is_pod_ready(pod) or is_pod_terminal(pod) or not is_down(node, scene.now):
+    if node is None or is_pod_ready(pod) or is_pod_terminal(pod) or not is_silent(scene, node):
         return None
     started = phase_of(pod) == "Running"
     if started:

@@ -42,6 +42,7 @@ from kubepy.api.objects.pods import (
     is_pod_ready,
     is_pod_terminal,
     node_name,
+    phase_of,
     pod_ready_time,
 )
 from kubepy.api.selectors import from_label_selector
@@ -67,6 +68,8 @@ IN_ORDER = frozenset(
 )  # undoing a change does not help
 REVISION_HASH = "controller-revision-hash"
 UNHEALTHY = "Unhealthy"  # the reason of the kubelet's events about probes
+# Reasons of events about a pod whose containers cannot be created yet.
+NOT_CREATED = ("FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox")
 READINESS_PROBES = ("Readiness probe", "Startup probe")
 LOOKED_AT = 40  # pods that are diagnosed, of those that differ
 MOST_REVISIONS = 3  # that are tried beside the one before
@@ -107,11 +110,15 @@ def not_ready(scene: Scene, pod: Object) -> Finding | None:
 
 
 def probe_links(scene: Scene, pod: Object) -> list[Link]:
-    """Return what the kubelet has said last of the probe that keeps a pod from being ready."""
+    """Return what was said last of the probe that keeps a pod from being ready, or of the volumes
+    and the network that its containers wait for."""
     for event in reversed(scene.events(pod)):
         message = event.get("message") or ""
-        if event.get("reason") == UNHEALTHY and message.startswith(READINESS_PROBES):
+        reason = event.get("reason")
+        if reason == UNHEALTHY and message.startswith(READINESS_PROBES):
             return [scene.link(pod, "", f"the kubelet says: {message.strip()}")]
+        if reason in NOT_CREATED and phase_of(pod) == "Pending":
+            return [scene.link(pod, "", f"{reason}: {message.strip()}")]
     return []
 
 

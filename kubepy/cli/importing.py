@@ -24,13 +24,15 @@ from kubepy.importing.making import ImportedCluster, ImportOptions, make_cluster
 from kubepy.importing.merging import Changes, merge
 from kubepy.importing.places import read_place
 from kubepy.importing.report import summary_lines
-from kubepy.importing.writing import write_cluster
+from kubepy.importing.rulecomments import with_comments
+from kubepy.importing.writing import comment_settings, write_cluster
 from kubepy.quoting import printable, quote
 
 if TYPE_CHECKING:
     from types import FrameType
 
 KEEP, REPLACE = "keep", "replace"
+LEARNED, NONE = "learned", "none"
 SHORTEST_INTERVAL = 1.0  # seconds between two looks at a running cluster
 
 
@@ -41,6 +43,12 @@ class ImportCommandOptions(Options):
         "secrets",
         default=REPLACE,
         help="'replace': the values of Secrets become placeholders. 'keep': they are kept.",
+    )
+    behaviour: str = string_flag(
+        "behaviour",
+        default=LEARNED,
+        help="'learned': pods go on doing what they did, by rules in kubepy.yaml. 'none': they do "
+        "what their manifests say.",
     )
     into: str = string_flag(
         "into",
@@ -73,7 +81,11 @@ class ImportCommandOptions(Options):
             raise CliError(
                 f"--secrets={printable(self.secrets)} is invalid: must be {REPLACE} or {KEEP}"
             )
-        return ImportOptions(keeps_secrets=self.secrets == KEEP)
+        if self.behaviour not in (LEARNED, NONE):
+            raise CliError(
+                f"--behaviour={printable(self.behaviour)} is invalid: must be {LEARNED} or {NONE}"
+            )
+        return ImportOptions(keeps_secrets=self.secrets == KEEP, learns=self.behaviour == LEARNED)
 
     def live_source(self) -> LiveSource | None:
         """Return the running cluster that is asked, None without --context. Raises CliError,
@@ -169,7 +181,9 @@ class ImportRun:
         factory = self._factory
         imported, unread = self._read()
         factory.progress.show("writing", len(imported.objects))
-        write_cluster(imported.cluster, factory.place)
+        write_cluster(
+            imported.cluster, factory.place, lambda text: with_comments(text, imported.learned)
+        )
         factory.progress.clear()
         self._report(imported, unread)
         factory.print(f"cluster created in {printable(factory.shown_place)}")
@@ -226,7 +240,9 @@ class ImportRun:
 
     def _merge(self, imported: ImportedCluster, folder: str) -> Changes:
         with closing(open_cluster(folder)) as cluster:
-            return merge(imported, cluster)
+            changes = merge(imported, cluster)
+        comment_settings(folder, lambda text: with_comments(text, imported.learned))
+        return changes
 
     def _report(self, imported: ImportedCluster, unread: list[str]) -> None:
         for line in summary_lines(imported, unread):

@@ -14,6 +14,11 @@
 | ``secrets`` | values of Secrets, and what stands for them |
 | ``times`` | the newest time of a source, which becomes the cluster's |
 | ``podlogs`` | logs as the cluster keeps them |
+| ``learning`` | the rules by which pods go on doing what they did |
+| ``evidence`` | the containers of a source, and what is known of each |
+| ``failures``, ``durations``, ``measured`` | how they fail; how long things take; what they use |
+| ``replay`` | what the model would have made of them |
+| ``rulecomments`` | the comments above learned rules |
 | ``making``, ``writing`` | the cluster of all that, in memory and in its place |
 | ``merging``, ``heldkeys`` | a later state of the same cluster, as one change |
 | ``report`` | what the import says at its end |

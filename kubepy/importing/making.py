@@ -14,7 +14,7 @@ from kubepy.api.meta import Object, nested_map
 from kubepy.api.objects.nodes import get_condition
 from kubepy.apiserver.client import CRDS
 from kubepy.apiserver.cluster import VOLATILE
-from kubepy.apiserver.settings import ALLOWS, IMPLIED
+from kubepy.apiserver.settings import ALLOWS, IMPLIED, UNKNOWN
 from kubepy.controllers.nodelifecycle import REGISTERED_UNTIL
 from kubepy.controlplane.open import ImportedObject, cluster_of_objects
 from kubepy.importing.absent import AbsentFindings, find_absent, namespaces_of
@@ -30,11 +30,12 @@ from kubepy.lazy import lazy_imports
 from kubepy.storage import Key
 
 with lazy_imports():
-    from kubepy.importing import derived
+    from kubepy.importing import derived, learning
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
     from kubepy.importing.documents import SourceContent
+    from kubepy.importing.learning import LearnedRule
 
 NODES, PODS, SECRETS = "nodes", "pods", "secrets"
 # The resources by which it is decided what a cluster has without a source that holds it.
@@ -50,12 +51,12 @@ class ImportOptions(NamedTuple):
     """The choices of the user.
 
     :ivar keeps_secrets: the values of Secrets are kept.
-    :ivar rules: makes the value of ``kubelet.rules`` of the objects; None: no behaviour is learned.
+    :ivar learns: what pods did becomes rules by which they go on doing it.
     :ivar now: the moment at which a live cluster was asked; None: the newest time of the source.
     """
 
     keeps_secrets: bool = False
-    rules: Callable[[list[Object]], list[Any]] | None = None
+    learns: bool = False
     now: datetime | None = None
 
 
@@ -74,6 +75,7 @@ class ImportedCluster(NamedTuple):
     """A cluster in memory, and how it came about.
 
     :ivar replaced: how many Secrets have placeholders for values.
+    :ivar learned: the rules by which pods go on doing what they did.
     """
 
     cluster: LocalCluster
@@ -83,6 +85,7 @@ class ImportedCluster(NamedTuple):
     made: MadeObjects
     replaced: int
     settings: Mapping[str, Any]
+    learned: list[LearnedRule]
 
 
 def make_cluster(content: SourceContent, options: ImportOptions, show: Show) -> ImportedCluster:
@@ -106,11 +109,15 @@ def make_cluster(content: SourceContent, options: ImportOptions, show: Show) -> 
     implied = dict(scratch.implied_objects())
     everything = {**implied, **taken.manifests, **objects}
     absent = find_absent(everything, scratch.scheme)
+    learned: list[LearnedRule] = []
+    if options.learns:
+        show("learning what pods did", 0)
+        learned = learning.learned_rules([*objects.values()], now)
     settings = _settings(
         objects,
         absent,
         now,
-        options,
+        learned,
     )
     values = {**log_values(content.logs, objects, now), **_registered(objects, now)}
     cluster = cluster_of_objects(_numbered(objects, now), settings, values)
@@ -131,6 +138,7 @@ def make_cluster(content: SourceContent, options: ImportOptions, show: Show) -> 
         made,
         replaced,
         settings,
+        learned,
     )
 
 
@@ -198,22 +206,19 @@ def _is_alone(revision: int, holders: Counter[int]) -> bool:
 
 
 def _settings(
-    objects: Mapping[Key, Object], absent: AbsentFindings, now: datetime, options: ImportOptions
+    objects: Mapping[Key, Object], absent: AbsentFindings, now: datetime, learned: list[LearnedRule]
 ) -> dict[str, Any]:
     """Return the settings for ``kubepy.yaml``."""
     settings: dict[str, Any] = {"clock": format_exact_time(now)}
-    kubelet: dict[str, Any] = {}
+    kubelet: dict[str, Any] = {"usage": UNKNOWN}  # no source holds metrics
     silent = [
         key.name for key, obj in objects.items() if key.resource == NODES and not _is_reported(obj)
     ]
     if silent:
         kubelet["silentNodes"] = silent
-    if options.rules is not None:
-        rules = options.rules(list(objects.values()))
-        if rules:
-            kubelet["rules"] = rules
-    if kubelet:
-        settings["kubelet"] = kubelet
+    if learned:
+        kubelet["rules"] = [rule.as_setting() for rule in learned]
+    settings["kubelet"] = kubelet
     hooks = webhooks_of(objects)
     if hooks:
         settings["webhooks"] = hooks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,6 +13,8 @@ from kubepy.controllers.nodelifecycle import REGISTERED_UNTIL
 from kubepy.controlplane import manager_lock
 from kubepy.importing.errors import SourceError
 from kubepy.importing.heldkeys import KEYS, keys_value, parse_keys
+from kubepy.importing.rulecomments import own_rules
+from kubepy.importing.writing import SETTINGS
 from kubepy.kubelet.modelled.logs import LOG
 from kubepy.kubelet.modelled.records import RECORD
 from kubepy.runtime.checkpoint import CHECKPOINT, MEMORIES
@@ -151,15 +154,29 @@ def _values_of(cluster: LocalCluster) -> dict[str, str | None]:
     return kept
 
 
+def _settings_text(cluster: LocalCluster) -> str:
+    """Return the text of ``kubepy.yaml``, "" for a cluster that is in no folder."""
+    path = os.path.join(cluster.folder, SETTINGS)
+    if not cluster.folder or not os.path.isfile(path):
+        return ""
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
 def _settings(imported: ImportedCluster, cluster: LocalCluster) -> Mapping[str, Any]:
     """Return the settings that change: those that an import decides, and no others."""
     settings: dict[str, Any] = {name: imported.settings.get(name) for name in MERGED_SETTINGS}
     kubelet = dict(cluster.store.settings().get("kubelet") or {})
     fresh = imported.settings.get("kubelet") or {}
     kubelet.pop("silentNodes", None)
-    for name in ("silentNodes", "rules"):
-        if name in fresh:
-            kubelet[name] = fresh[name]
+    if "silentNodes" in fresh:
+        kubelet["silentNodes"] = fresh["silentNodes"]
+    rules = kubelet.get("rules") or []
+    if isinstance(rules, list):  # a file of rules is the user's
+        own = own_rules(_settings_text(cluster), rules)
+        kubelet["rules"] = [*own, *fresh.get("rules", ())]
+        if not kubelet["rules"]:
+            del kubelet["rules"]
     settings["kubelet"] = kubelet
     hooks = {
         **(imported.settings.get("webhooks") or {}),

@@ -36,6 +36,8 @@ def summary_lines(imported: ImportedCluster, unread: Sequence[str]) -> Iterator[
     hooks = imported.settings.get("webhooks") or {}
     if hooks:
         yield f"taken to allow everything: the webhooks of {_named(hooks)}"
+    if imported.learned:
+        yield f"learned from pods: {_number(len(imported.learned), 'rule')} in kubepy.yaml"
     yield from _section("not taken", _lines_of_refused(imported))
     yield from _section("unknown fields, left out", _lines_of_fields(taken.unknown_fields))
     yield from _section("files that could not be read", _lines_of_unread(unread))

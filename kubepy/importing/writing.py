@@ -66,10 +66,23 @@ def _is_alive(process: int) -> bool:
     return True
 
 
+def comment_settings(folder: str, comment: Callable[[str], str]) -> None:
+    """Add comments to the settings of a cluster that is in a folder; one in etcd has none."""
+    path = os.path.join(folder, SETTINGS)
+    if is_in_etcd(folder) or not os.path.isfile(path):
+        return
+    try:
+        _comment(path, comment)
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror}") from error
+
+
 def _comment(path: str, comment: Callable[[str], str]) -> None:
     with open(path, encoding="utf-8") as file:
         text = file.read()
     commented = comment(text)
     if commented != text:
-        with open(path, "w", encoding="utf-8") as file:
+        beside = f"{path}.import-{os.getpid()}"
+        with open(beside, "w", encoding="utf-8") as file:
             file.write(commented)
+        os.replace(beside, path)

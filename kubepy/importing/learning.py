@@ -356,7 +356,7 @@ def _contradictions(
     its probes, complete."""
     seen: set[str] = set()
     for evidence in evidences:
-        template = repr((evidence.container, evidence.revision))
+        template = _template_of(evidence)
         if template in seen or evidence.pod_has_ended:
             continue
         if evidence.kind == INIT:
@@ -376,12 +376,21 @@ def _contradictions(
             values = model.failing_answers(evidence)
             if values:
                 match = _of_container(workload, evidence)
-                comment = f"{_learned_from([evidence], 1)}: its probes succeed"
+                alike = [other for other in evidences if _template_of(other) == template]
+                comment = f"{_learned_from(alike, len(names_of(alike)))}: the probes succeed"
                 yield LearnedRule(
                     match,
                     values,
                     comment,
                 )
+
+
+def _template_of(evidence: ContainerEvidence) -> str:
+    """Return what the containers of one template have in common. The mount of a pod's token has a
+    name of its own in each pod."""
+    container = {**evidence.container}
+    container.pop("volumeMounts", None)
+    return repr((container, evidence.revision))
 
 
 def _replay_of_init(evidence: ContainerEvidence, model: Model) -> bool | None:

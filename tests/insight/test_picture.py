@@ -713,3 +713,14 @@ def test_render_trace_counters_have_the_numbers_of_the_course() -> None:
         numbers.available for _, numbers in timeline.courses[0].numbers
     ]
     assert counters[-1]["ts"] == 14_000_000
+
+
+def test_workload_that_was_changed_stands_before_those_that_were_made() -> None:
+    cluster = Cluster.temporary(nodes=2, clock="2026-01-01T00:00:00Z", seed=1)
+    for name in ("a", "b", "z"):
+        cluster.run(f"create deployment {name} --image=web:1 --replicas=2", check=True)
+    cluster.run("set image deployment/z web=web:2", check=True)
+    cluster.settle()
+    with cluster._open() as local:
+        drawing = Drawing(read_timeline(local, local.clock.now()))
+    assert [key.name for key in drawing.workloads] == ["z", "a", "b"]

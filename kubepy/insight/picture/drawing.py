@@ -22,7 +22,7 @@ from kubepy.insight.picture import (
 )
 from kubepy.insight.picture.scale import Scale
 from kubepy.insight.picture.words import Words
-from kubepy.insight.steps import AVAILABLE, DELETED, READY, TERMINATING
+from kubepy.insight.steps import AVAILABLE, CREATED, DELETED, READY, TERMINATING
 from kubepy.storage import Key
 
 WIDTH = 960
@@ -192,7 +192,7 @@ class Drawing:
         self.ranks = {
             key: self._rank(key) for key in {*self.by_workload, *(c.key for c in timeline.courses)}
         }
-        self.workloads = sorted(self.ranks, key=lambda key: (self.ranks[key], key))
+        self.workloads = sorted(self.ranks, key=self._place)
         self.revisions = revision_classes(self.bars, self.workloads)
 
         self.plot = defaultdict[str, list[str]](list)
@@ -226,6 +226,13 @@ class Drawing:
         if self.own_events(key):
             return 1
         return 2
+
+    def _place(self, key: Key) -> tuple[int, int, int, Key]:
+        """Say where a workload stands among the others: by its rank, then those first that were
+        changed most often, then those of most pods."""
+        steps = self.timeline.steps
+        changes = [place for place in self.own_events(key) if steps[place].action != CREATED]
+        return self.ranks[key], -len(changes), -len(self.by_workload[key]), key
 
     def own_events(self, key: Key) -> list[int]:
         """Return the numbers of the steps of a workload itself; ReplicaSets only follow it."""

@@ -29,7 +29,14 @@ from kubepy.api.meta import (
 from kubepy.api.objects.pods import is_pod_terminal
 from kubepy.api.values.goformat import format_duration
 from kubepy.apiserver.request import STRATEGIC_MERGE_PATCH, DeleteOptions, Patch, PatchOptions
-from kubepy.cli.errors import CliError, SilentExit, is_expected, raise_all, unless_missing
+from kubepy.cli.errors import (
+    CliError,
+    EndlessWaitError,
+    SilentExit,
+    is_expected,
+    raise_all,
+    unless_missing,
+)
 from kubepy.cli.runtime.builder import MISSING_RESOURCE, Builder
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
@@ -182,6 +189,10 @@ def drain(factory: Factory, options: DrainOptions) -> None:
             )
             pending.append(info.name)
             errors += getattr(error, "errors", None) or [error]
+            if any(isinstance(each, EndlessWaitError) for each in errors):
+                # kubectl does not come to the nodes after this one
+                pending += [other.name for other in infos[infos.index(info) + 1 :]]
+                break
             continue
         print_operation(factory, info.content, "drained", strategy)
 

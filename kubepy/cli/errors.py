@@ -35,6 +35,11 @@ class CliError(Exception):
     """An error of the command line itself."""
 
 
+class EndlessWaitError(CliError):
+    """A wait for what nothing brings about in the cluster's own time; kubectl would never come
+    back from it."""
+
+
 class UsageError(CliError):
     """``path`` is the command (``kubepy create configmap``) whose help the message points to."""
 

@@ -154,3 +154,13 @@ def test_node_commands_with_empty_selector_fail(node: Kubepy, verb: str) -> None
         "error: You must provide one or more resources by argument or filename.",
         1,
     )
+
+
+def test_node_after_one_that_is_waited_for_for_ever_is_not_drained(bare: Kubepy) -> None:
+    bare("init", "--nodes=2", "--clock=2026-01-01T00:00:00Z")
+    other = BARE.replace("lone", "other").replace("node-1", "node-2")
+    make(bare, BARE, BUDGET, other)
+    done = bare("drain", "node-1", "node-2", "--force")
+    assert "There are pending nodes to be drained:\n node-1\n node-2\n" in done.err
+    assert done.status == 1
+    assert bare("get", "pod", "other", "-o", "name").out == "pod/other\n"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.api.clock import format_time, later
 from kubepy.api.meta import controller_of, uid_of
-from kubepy.cli.errors import CliError
+from kubepy.cli.errors import CliError, EndlessWaitError
 from kubepy.controlplane import MANAGER_LOCK, build_manager, manager_lock
 from kubepy.lazy import lazy_imports
 from kubepy.runtime.checkpoint import CHECKPOINT, latest, settled_checkpoint
@@ -362,7 +362,7 @@ class Driver:
                 revision = self._cluster.client.revision()
                 if until is None or (revision == tried and not retry.goes_on):
                     self._note_unscheduled(owner, at_once=True)
-                    raise CliError(ENDLESS)
+                    raise EndlessWaitError(ENDLESS)
                 tried = revision
                 self._wait_for(managers.Horizon(until), done, about)
 

@@ -263,10 +263,10 @@ class HarmSearch:
     def _of_endpoints(self) -> Iterator[Harm]:
         if not any(write.key.resource in (SLICES, SERVICES, INGRESSES) for write in self._log):
             return
-        for key, states in Reachability(self._before, self._after, self._log).states():
+        for key, ports in Reachability(self._before, self._after, self._log).states():
             if self._after.get(*key) is None:
                 continue
-            unreachable = unreachable_of(states)
+            unreachable = unreachable_of(ports)
             if unreachable is not None:
                 before, stretch = unreachable
                 yield Harm(
@@ -630,12 +630,29 @@ def ready_endpoints(endpoint_slice: Object) -> int:
     )
 
 
+def port_names(obj: Object) -> tuple[str, ...]:
+    """Return the names of the ports of an EndpointSlice or of a Service's spec; "" is the name of
+    a single one."""
+    return tuple(port.get("name") or "" for port in nested_list(obj, "ports"))
+
+
+class SliceCount(NamedTuple):
+    """What counts of an EndpointSlice: its family of addresses, how many endpoints are ready, and
+    the names of the ports at which they are. A slice of pods without a Service's targetPort has
+    none of that name."""
+
+    family: str
+    ready: int
+    ports: tuple[str, ...]
+
+
+NO_PORT = None  # of an Ingress, and of a headless Service without ports
 States = list[tuple[datetime, int | None]]
 
 
 class Reachability:
-    """The number of ready endpoints of Services and Ingresses, after each write; None for one that
-    is not there or leads elsewhere by itself.
+    """The number of ready endpoints of Services, for each of their ports, and of Ingresses, after
+    each write; None for one that is not there or leads elsewhere by itself.
 
     :param log: the writes of the prediction, in order.
     """
@@ -645,23 +662,31 @@ class Reachability:
         self._log = [write for write in log if write.key.resource in (SLICES, SERVICES, INGRESSES)]
         self._last = last_writes(self._log, after)
         self._objects: dict[Key, Object] = {}  # the Services and Ingresses of the moment
-        self._counts: dict[Key, dict[Key, tuple[str, int]]] = {}  # by Service, then by slice
+        self._counts: dict[Key, dict[Key, SliceCount]] = {}  # by Service, then by slice
         self._services: dict[Key, Key] = {}  # of slices
         self._ingresses: dict[Key, set[Key]] = {}  # by Service: the Ingresses that lead to it
-        self._states: dict[Key, States] = {}
+        self._states: dict[Key, dict[str | None, States]] = {}  # then by port
 
-    def states(self) -> Iterator[tuple[Key, States]]:
+    def states(self) -> Iterator[tuple[Key, list[States]]]:
         """Yield the Services and Ingresses whose endpoints change, with their numbers from each
-        moment on."""
+        moment on, for each port."""
         self._begin()
         for number, write in enumerate(self._log):
             is_gone = number in self._last
             changed = self._take(write, is_gone=is_gone)
             for key in changed:
-                states = self._states.setdefault(key, [(write.at, None)])
-                states.append((write.at, self._count(key)))
+                self._note(key, write.at)
 
-        yield from self._states.items()
+        for key, by_port in self._states.items():
+            yield key, list(by_port.values())
+
+    def _note(self, key: Key, at: datetime) -> None:
+        """Note the numbers of a Service or an Ingress from a moment on."""
+        counts = self._numbers(key)
+        by_port = self._states.setdefault(key, {})
+        for port in dict.fromkeys([*by_port, *counts]):
+            states = by_port.setdefault(port, [(at, None)])
+            states.append((at, counts.get(port)))
 
     def _begin(self) -> None:
         """Take in the objects that are concerned, as they were before."""
@@ -681,7 +706,10 @@ class Reachability:
             if (service := self._before.get(*key)) is not None:
                 self._put(key, service)
         for key in self._objects:
-            self._states[key] = [(self._before.now, self._count(key))]
+            counts = self._numbers(key)
+            self._states[key] = {
+                port: [(self._before.now, count)] for port, count in counts.items()
+            }
 
     def _take(self, write: LoggedWrite, *, is_gone: bool) -> Iterable[Key]:
         """Do a write; returns the Services and Ingresses whose number it may change."""
@@ -705,7 +733,8 @@ class Reachability:
             self._services[key] = service
             counts = self._counts.setdefault(service, {})
             family = endpoint_slice.get("addressType", "")
-            counts[key] = family, ready_endpoints(endpoint_slice)
+            ready = ready_endpoints(endpoint_slice)
+            counts[key] = SliceCount(family, ready, port_names(endpoint_slice))
 
     def _put(self, key: Key, obj: Object | None) -> None:
         if obj is None:
@@ -728,34 +757,39 @@ class Reachability:
             for _, backend in backends_of(obj)
         }
 
-    def _count(self, key: Key) -> int | None:
+    def _numbers(self, key: Key) -> dict[str | None, int]:
+        """Return how many endpoints are ready now, by the name of a Service's port."""
         obj = self._objects.get(key)
         if obj is None:
-            return None
+            return {}
         if key.resource == INGRESSES:
             backends = self._backends(key)
             if not backends:
-                return None
-            return sum(self._count_behind(key, backend) for key, backend in backends.items())
+                return {}
+            behind = [self._count_behind(service, backend) for service, backend in backends.items()]
+            return {NO_PORT: sum(behind)}
         if obj["spec"].get("type") == "ExternalName":
-            return None
-        return self._ready(key)
+            return {}
+        ports = port_names(obj["spec"]) or (NO_PORT,)
+        return {port: self._ready(key, port) for port in ports}
 
     def _count_behind(self, service: Key, backend: Object) -> int:
         """Return how many endpoints an Ingress reaches by one backend."""
         obj = self._objects.get(service)
-        if obj is None or port_of_backend(obj, backend) is None:
+        port = port_of_backend(obj, backend) if obj is not None else None
+        if obj is None or port is None:
             return 0
         if obj["spec"].get("type") == "ExternalName":
             return 1
-        return self._ready(service)
+        return self._ready(service, port.get("name") or "")
 
-    def _ready(self, service: Key) -> int:
-        """Return the number of ready endpoints, each once though it has addresses of two
+    def _ready(self, service: Key, port: str | None) -> int:
+        """Return the number of ready endpoints at a port, each once though it has addresses of two
         families."""
         families: dict[str, int] = {}
-        for family, count in self._counts.get(service, {}).values():
-            families[family] = families.get(family, 0) + count
+        for family, count, ports in self._counts.get(service, {}).values():
+            if port is NO_PORT or port in ports:
+                families[family] = families.get(family, 0) + count
         return max(families.values(), default=0)
 
 
@@ -772,7 +806,17 @@ def last_writes(log: Sequence[LoggedWrite], after: Scene) -> set[int]:
     }
 
 
-def unreachable_of(states: States) -> tuple[int, HarmTime] | None:
+def unreachable_of(ports: Iterable[States]) -> tuple[int, HarmTime] | None:
+    """Return how many endpoints a port had, and the longest time in which it had none any more;
+    None where each port always had some, or never."""
+    found = [harm for states in ports if (harm := unreachable_port(states)) is not None]
+    if not found:
+        return None
+    longest = longest_of([stretch for _, stretch in found])
+    return next(harm for harm in found if harm[1] == longest)
+
+
+def unreachable_port(states: States) -> tuple[int, HarmTime] | None:
     """Return how many endpoints there were, and the longest time in which there were none any more;
     None where there always were some, or never."""
     had = 0

@@ -194,6 +194,27 @@ LOST = (
     "below-bound deployments/web",
     "unreachable services/web",
 )
+PORTS = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: c, image: "web:1", ports: [{name: %s, containerPort: 80}]}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec:
+  selector: {app: web}
+  ports: [{name: a, port: 80, targetPort: http}, {name: b, port: 81, targetPort: 81}]
+---
+"""
+OTHER_INGRESS = INGRESS.replace("{name: web}", "{name: other}").replace("number: 80", "number: 81")
 TAINT = "taint nodes --all a=b:NoExecute"
 FULL = """patch deploy web -p '{"spec":{"template":{"spec":{"containers":[{"name":"c","resources":\
 {"requests":{"cpu":"900"}}}]}}}}'"""
@@ -317,6 +338,20 @@ CASES = [
         SELECT % "other",
         2,
         ("never-finishes services/web", "unreachable services/web"),
+    ),
+    Case(
+        "targetPort that pods no longer have",
+        PORTS % "http" + INGRESS + OTHER_INGRESS,
+        "apply -f -",
+        3,
+        ("unreachable services/web", "unreachable ingresses/web"),
+        stdin=(PORTS % "web").partition("---")[0],
+    ),
+    Case(
+        "targetPort that changes with the pods",
+        PORTS % "http",
+        "set image deploy/web c=web:2",
+        0,
     ),
     Case(
         "service of a workload deleted",

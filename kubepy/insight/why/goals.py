@@ -267,16 +267,19 @@ def port_of_backend(service: Object, backend: Object) -> Object | None:
 
 
 def ingress(scene: Scene, obj: Object) -> bool:
-    """Return whether there is a Service with the port, and a ready pod, behind each of its
-    backends."""
+    """Return whether there is a Service with the port, and a ready pod that has it, behind each of
+    its backends. Other ports of the Service do not matter."""
     return all(_leads_to_pods(scene, obj, backend) for _, backend in backends_of(obj))
 
 
 def _leads_to_pods(scene: Scene, ingress: Object, backend: Object) -> bool:
     service = scene.get("services", namespace_of(ingress), backend["name"])
-    if service is None or port_of_backend(service, backend) is None:
+    if service is None or (port := port_of_backend(service, backend)) is None:
         return False
-    return service["spec"].get("type") == "ExternalName" or is_backed(scene, service)
+    if service["spec"].get("type") == "ExternalName":
+        return True
+    index = nested_list(service["spec"], "ports").index(port)
+    return bool(ready_slices(scene, service)) and index not in unserved_ports(scene, service)
 
 
 def autoscaler(scene: Scene, obj: Object) -> bool:

@@ -817,12 +817,13 @@ def unreachable_of(ports: Iterable[States]) -> tuple[int, HarmTime] | None:
 
 
 def unreachable_port(states: States) -> tuple[int, HarmTime] | None:
-    """Return how many endpoints there were, and the longest time in which there were none any more;
-    None where there always were some, or never."""
+    """Return how many endpoints there were at the beginning, or later where there was none, and the
+    longest time in which there were none any more; None where there always were some, or never."""
     had = 0
     moments: list[tuple[datetime, tuple[int, bool]]] = []
+    at_first = states[0][1]
     for at, count in states:
-        moments.append((at, (had, count == 0 and had > 0)))
+        moments.append((at, (at_first or had, count == 0 and had > 0)))
         had = count or had
     stretches = [HarmTime(*stretch) for stretch in stretches_of(moments, lambda state: state[1])]
     if not stretches:

@@ -462,6 +462,13 @@ def test_moments_of_harm_are_those_of_the_steps() -> None:
     assert outage["after"] == {"desired": 3, "available": 0}
 
 
+def test_endpoints_before_are_those_before_the_plan() -> None:
+    cluster = cluster_of(DATABASE + SERVICE.replace("web", "db"))
+    plan = json.loads(cluster.run("plan -o json scale sts/db --replicas=0").stdout)
+    [harm] = [harm for harm in plan["harm"] if harm["kind"] == "unreachable"]
+    assert harm["before"] == {"endpoints": 2}
+
+
 # --- what counts ----------------------------------------------------------------------------------
 
 

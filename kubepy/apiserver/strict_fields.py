@@ -14,8 +14,8 @@ Parser = Callable[[str, Any], Any]  # of the path of a field and its value
 
 
 def field_error(path: str, message: str) -> FolderError:
-    """Build the error for a field by its path."""
-    return FolderError(printable(f"{path}: {message}"))
+    """Build the error for a field by its path; a path that ends with ``: `` is that of a file."""
+    return FolderError(printable(f"{path.removesuffix(': ')}: {message}"))
 
 
 def parse_fields(

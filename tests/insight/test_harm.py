@@ -558,7 +558,7 @@ def test_policy_file_is_found_above_in_the_repository(
         ("failOn: [outages]", 'kubepy-plan.yaml: failOn[0]: "outages" is none of'),
         ("failIf: [1]", "kubepy-plan.yaml: failIf[0]: must be a string"),
         ("failIf: ['x < 1']", "kubepy-plan.yaml: failIf[0]: does not compile"),
-        ("- a", "kubepy-plan.yaml: : must be a map"),
+        ("- a", "kubepy-plan.yaml: must be a map"),
         ("a: [", "kubepy-plan.yaml: "),
         ("{}\n---\n{}", "kubepy-plan.yaml: must be one document, not 2"),
     ],

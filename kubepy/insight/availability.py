@@ -4,7 +4,8 @@ plans, show.
 The bounds of a moment are those of the spec, the size and the budgets of that moment. A workload
 that is made, or made larger, is not asked for pods that it never had: as many are required as its
 bounds say for the size that it has come up to. Nothing is required of a workload that is being
-deleted.
+deleted, nor until it is up of one that is deleted and made again; but the pods that the latter has
+meanwhile count as its lowest.
 """
 
 from __future__ import annotations
@@ -144,6 +145,7 @@ class AvailabilityJudge:
         self._before: Numbers | None = None
         self._is_rising = reached != ENOUGH
         self._is_shrinking = False
+        self._is_made_anew = False  # it was up, was deleted, and is not up again
 
     def next(self, step: int, numbers: Numbers, bounds: Bounds) -> Availability:
         """Judge the next moment."""
@@ -153,6 +155,7 @@ class AvailabilityJudge:
             least = max(min(bounds.min_available, numbers.desired), 0)
 
         if bounds.is_leaving or not numbers.desired:
+            self._is_made_anew |= bounds.is_leaving and self.reached is not None
             self.reached = None
             self._is_rising = False
             self._is_shrinking = True
@@ -162,7 +165,13 @@ class AvailabilityJudge:
         self._before = numbers
         required = None if least is None else self.reached
         is_lacking = required is not None and numbers.available < required
-        counts = is_lacking or (self.reached is not None and not self._is_rising)
+        counts = (
+            is_lacking
+            or self._is_made_anew
+            or (self.reached is not None and not self._is_rising)
+        )
+        if numbers.desired and numbers.available >= numbers.desired:
+            self._is_made_anew = False
         return Availability(step, numbers, bounds, required, counts, self._is_shrinking)
 
     def _follow(self, numbers: Numbers, least: int) -> None:

@@ -469,6 +469,18 @@ def test_endpoints_before_are_those_before_the_plan() -> None:
     assert harm["before"] == {"endpoints": 2}
 
 
+def test_pods_of_workload_made_anew_are_lowest_while_there_are_none() -> None:
+    again = DEPLOYMENT % {"name": "web", "replicas": 3}
+    cluster = cluster_of(again)
+    flags = ["--fail-on=", "--fail-if=available < 0.8"]
+    words = ["replace", "--force", "-f", "-"]
+    result = cluster.run(["plan", *flags, *words], stdin=again)
+    assert "lowest 0/3" in result.stdout
+    assert result.status == 3
+    plan = json.loads(cluster.run(["plan", "-o", "json", *words], stdin=again).stdout)
+    assert plan["workloads"][0]["minAvailable"] == 0
+
+
 # --- what counts ----------------------------------------------------------------------------------
 
 

@@ -511,8 +511,12 @@ def of_course(course: Course, timeline: Timeline) -> Iterator[Harm]:
     if judged[-1].bounds.is_leaving:
         return
     moments = [(time_of(moment.state, timeline), moment) for moment in moments_of(judged)]
-    if course.key.resource not in JOBS:
+    if is_driven_out(course.key, judged):
+        out = [HarmTime(*stretch) for stretch in stretches_of(moments, has_none)][-1]
+        yield Harm(OUTAGE, course.key, numbers_of(first), numbers_of(judged[-1]), out.begin)
+    elif course.key.resource not in JOBS:
         yield from _worst(OUTAGE, course.key, moments, is_out)
+    if course.key.resource not in JOBS:
         yield from _worst(
             BELOW_BOUND, course.key, moments, lambda moment: moment.state.lacking > first.lacking
         )
@@ -575,6 +579,19 @@ def is_out(moment: WorkloadMoment) -> bool:
     if state.bounds.is_leaving or not moment.was_up:
         return False
     return state.numbers.desired > 0 and state.numbers.available == 0
+
+
+def has_none(moment: WorkloadMoment) -> bool:
+    """Return whether no pod of a workload is available."""
+    return moment.state.numbers.available == 0
+
+
+def is_driven_out(key: Key, judged: Sequence[Availability]) -> bool:
+    """Return whether a DaemonSet had available pods, and no node fits it in the end. It has no
+    size that a command could set to 0, so that is an outage though it asks for no pods."""
+    last = judged[-1].numbers
+    is_left = last.desired == 0 and last.available == 0
+    return key.resource == DAEMON_SETS and judged[0].numbers.available > 0 and is_left
 
 
 def as_controller_counts(

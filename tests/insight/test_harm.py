@@ -331,6 +331,20 @@ CASES = [
         2,
         ("never-finishes daemonsets/agent", "worse daemonsets/agent"),
     ),
+    Case("daemon set without a node", DAEMON, TAINT, 3, ("outage daemonsets/agent",)),
+    Case(
+        "daemon set whose nodeSelector matches nothing",
+        DAEMON,
+        """patch ds agent -p '{"spec":{"template":{"spec":{"nodeSelector":{"no":"node"}}}}}'""",
+        3,
+        ("outage daemonsets/agent",),
+    ),
+    Case(
+        "daemon set with one node less",
+        DAEMON,
+        "taint node node-1 a=b:NoExecute",
+        0,
+    ),
     # --- services, budgets, nodes
     Case(
         "service with another selector",

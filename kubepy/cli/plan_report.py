@@ -166,6 +166,8 @@ class Report:
         after = workload.finished_after
         if after is None:
             finished = "never"
+        elif workload.goes_on:
+            finished = "goes on by itself"
         else:
             finished = f"{'gone ' if self.text.is_gone(workload) else ''}{moment(after)}"
         return WorkloadRow(

@@ -493,6 +493,8 @@ class PlanText:
         after = workload.finished_after
         if after is None:
             yield "does not finish"
+        elif workload.goes_on:
+            yield "goes on by itself"
         else:
             yield f"{'gone' if self.is_gone(workload) else 'done'} {moment(after)}"
 

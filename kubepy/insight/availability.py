@@ -166,9 +166,7 @@ class AvailabilityJudge:
         required = None if least is None else self.reached
         is_lacking = required is not None and numbers.available < required
         counts = (
-            is_lacking
-            or self._is_made_anew
-            or (self.reached is not None and not self._is_rising)
+            is_lacking or self._is_made_anew or (self.reached is not None and not self._is_rising)
         )
         if numbers.desired and numbers.available >= numbers.desired:
             self._is_made_anew = False

@@ -28,6 +28,7 @@ from kubepy.insight.harm import (
     numbers_of,
 )
 from kubepy.insight.prediction import Prediction, is_settled
+from kubepy.insight.steps import AVAILABLE, NOT_READY, READY, UNAVAILABLE
 from kubepy.insight.timeline import timeline_document
 from kubepy.insight.why import Why, link_document, why_document
 from kubepy.insight.why.contention import may_be_contested
@@ -51,6 +52,9 @@ WORKLOADS = (
 )
 NAMESPACES = "namespaces"
 NODES = "nodes"
+CRON_JOBS = "cronjobs.batch"
+# What happens to pods that stay, though nobody does anything.
+BY_ITSELF = (AVAILABLE, NOT_READY, READY, UNAVAILABLE, "restarted")
 NOTES = merged([PLAN_NOTES])
 # What a plan is about where the command writes it and it does not get where it should be.
 OTHERS = ("horizontalpodautoscalers.autoscaling", "ingresses.networking.k8s.io", "services")
@@ -87,12 +91,15 @@ class PlannedWorkload(NamedTuple):
         not.
     :ivar why: what ``why`` says about one that does not finish.
     :ivar note: what there is to say about one that finishes: a DaemonSet has no pod on some nodes.
+    :ivar goes_on: the command does not touch it, and it goes on as it would without: a CronJob's
+        next run. It has no part in the time of the plan, nor in conditions.
     """
 
     course: Course
     finished_after: float | None
     why: Why | None = None
     note: Finding | None = None
+    goes_on: bool = False
 
     @property
     def key(self) -> Key:
@@ -130,7 +137,10 @@ class Plan(NamedTuple):
     @property
     def finished_after(self) -> float:
         """Seconds until the last workload has finished."""
-        return max((workload.finished_after or 0.0 for workload in self.workloads), default=0.0)
+        times = [
+            workload.finished_after or 0.0 for workload in self.workloads if not workload.goes_on
+        ]
+        return max(times, default=0.0)
 
 
 def make_plan(
@@ -160,6 +170,7 @@ def make_plan(
                     workloads.course(key),
                     workloads.finished_after(key),
                     note=workloads.note(key),
+                    goes_on=workloads.goes_on(key),
                 )
             )
         elif workloads.counts(key):
@@ -273,6 +284,21 @@ class Judge:
         obj = self._after.get(*key)
         is_contested = any(self.top(contest.subject) == key for contest in self._after.contests)
         return obj is None or (is_done(self._after, obj, obj) and not is_contested)
+
+    def goes_on(self, key: Key) -> bool:
+        """Return whether a workload that has finished only goes on by itself: a CronJob starts its
+        next Jobs, or containers start again in pods that stay. The command does not touch it."""
+        before, after = self._before.get(*key), self._after.get(*key)
+        if self._counts_all or key in self._touched or before is None or after is None:
+            return False
+        if uid_of(before) != uid_of(after):
+            return False
+        if key.resource == CRON_JOBS:
+            return True
+        return is_done(self._before, before, before) and not any(
+            top == key and step.action not in BY_ITSELF
+            for step, top in zip(self._timeline.steps, self.step_tops, strict=True)
+        )
 
     def note(self, key: Key) -> Finding | None:
         """Return what there is to say about a workload that has finished; None for nothing."""
@@ -402,6 +428,7 @@ def plan_document(plan: Plan, program: str = "kubepy") -> Object:
                 **described,
                 "finished": after is not None,
                 "finishedAfter": None if after is None else format_duration(after),
+                "goesOn": planned.goes_on,
                 "blockedBy": planned.blocked_by._asdict() if planned.blocked_by else None,
             }
         )

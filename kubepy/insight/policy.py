@@ -110,6 +110,8 @@ def violations_of(policy: PlanPolicy, plan: Plan) -> list[HeldCondition]:
 
 def _violations(policy: PlanPolicy, plan: Plan) -> Iterator[HeldCondition]:
     for workload in plan.workloads if policy.fail_if else ():
+        if workload.goes_on:
+            continue
         known = plan.prediction.cluster.scheme.get(workload.key.resource)
         scope = variables_of(workload, known.kind if known is not None else workload.key.resource)
         for condition in policy.fail_if:

@@ -495,6 +495,38 @@ def test_pods_of_workload_made_anew_are_lowest_while_there_are_none() -> None:
     assert plan["workloads"][0]["minAvailable"] == 0
 
 
+CRON_JOB = """
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: cron}
+spec:
+  schedule: "*/5 * * * *"
+  jobTemplate:
+    spec:
+      template:
+        spec:
+          restartPolicy: Never
+          containers: [{name: c, image: "cron:1", command: [sleep, "10"]}]
+---
+"""
+
+
+def test_cron_job_that_command_does_not_touch_has_no_part_in_its_time() -> None:
+    # The horizon reaches beyond the next run, which the plan then shows.
+    command = "taint node node-1 a=b:NoExecute".split()
+    cluster = cluster_of(web(CRON_JOB))
+    cluster.run(["annotate", "node", "--all", "kubepy.dev/ready-after=6m"], check=True)
+    result = cluster.run(["plan", "--for=9m", *command])
+    assert "cronjob cron: goes on by itself" in result.stdout
+    flags = ["--fail-on=", "--fail-if=finishedAfter > duration('1s') && kind == 'CronJob'"]
+    assert plan_of(cluster, [*flags, "--for=9m", *command])[0] == 0
+    plan = json.loads(cluster.run(["plan", "-o", "json", "--for=9m", *command]).stdout)
+    assert {workload["name"]: workload["goesOn"] for workload in plan["workloads"]} == {
+        "cron": True,
+        "web": False,
+    }
+
+
 # --- what counts ----------------------------------------------------------------------------------
 
 

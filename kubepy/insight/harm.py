@@ -353,6 +353,7 @@ class HarmSearch:
                 or is_done(self._after, after, before)
                 or not is_done(self._before, before, before)
                 or self.is_deleted_by_command(key)
+                or (key in self._touched and is_suspended(key, after))
             ):
                 continue
             finding = self._after.diagnose(after)
@@ -434,6 +435,11 @@ class HarmSearch:
             )
             if resource is not None:
                 yield Key(resource.key, namespace if resource.namespaced else "", reference["name"])
+
+
+def is_suspended(key: Key, obj: Object) -> bool:
+    """Return whether an object is a CronJob or Job that is suspended, and not being deleted."""
+    return key.resource in JOBS and bool(obj["spec"].get("suspend")) and not is_being_deleted(obj)
 
 
 def allowed_of(budget: Object) -> int:

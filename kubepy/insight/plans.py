@@ -25,6 +25,7 @@ from kubepy.insight.harm import (
     HarmSearch,
     Writes,
     harm_document,
+    is_suspended,
     numbers_of,
 )
 from kubepy.insight.prediction import Prediction, is_settled
@@ -280,8 +281,11 @@ class Judge:
 
     def is_finished(self, key: Key) -> bool:
         """Return whether a workload is where it should be at the end: rolled out, complete, or gone
-        if it is to go; and no controllers are at odds about it, so that it stays there."""
+        if it is to go; and no controllers are at odds about it, so that it stays there. A CronJob
+        or Job that the command touches may be suspended: that is its wish."""
         obj = self._after.get(*key)
+        if obj is not None and key in self._touched and is_suspended(key, obj):
+            return True
         is_contested = any(self.top(contest.subject) == key for contest in self._after.contests)
         return obj is None or (is_done(self._after, obj, obj) and not is_contested)
 
@@ -304,6 +308,8 @@ class Judge:
         """Return what there is to say about a workload that has finished; None for nothing."""
         scene = Scene(self._after.cluster, NOTES)
         obj = scene.get(*key)
+        if obj is not None and is_suspended(key, obj):
+            return self._after.diagnose(obj)
         return scene.diagnose(obj) if obj is not None else None
 
     def counts(self, key: Key) -> bool:

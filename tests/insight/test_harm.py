@@ -513,7 +513,7 @@ spec:
 
 def test_cron_job_that_command_does_not_touch_has_no_part_in_its_time() -> None:
     # The horizon reaches beyond the next run, which the plan then shows.
-    command = "taint node node-1 a=b:NoExecute".split()
+    command = ["taint", "node", "node-1", "a=b:NoExecute"]
     cluster = cluster_of(web(CRON_JOB))
     cluster.run(["annotate", "node", "--all", "kubepy.dev/ready-after=6m"], check=True)
     result = cluster.run(["plan", "--for=9m", *command])
@@ -525,6 +525,16 @@ def test_cron_job_that_command_does_not_touch_has_no_part_in_its_time() -> None:
         "cron": True,
         "web": False,
     }
+
+
+@pytest.mark.parametrize("command", ["patch cronjob cron", "patch job once"])
+def test_command_that_suspends_finishes_with_a_note(command: str) -> None:
+    cluster = cluster_of(CRON_JOB)
+    cluster.run("create job once --image=busybox -- sleep 500", check=True)
+    words = [*command.split(), "-p", '{"spec":{"suspend":true}}']
+    plan = json.loads(cluster.run(["plan", "-o", "json", *words]).stdout)
+    assert (plan["finishes"], plan["harm"]) == (True, [])
+    assert [note["cause"] for note in plan["notes"]] == [f"{words[1]}-suspended"]
 
 
 # --- what counts ----------------------------------------------------------------------------------

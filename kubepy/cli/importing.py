@@ -179,22 +179,25 @@ class ImportRun:
     def make(self) -> None:
         """Make a new cluster, and report."""
         factory = self._factory
-        imported, unread = self._read()
+        imported, content = self._read()
         factory.progress.show("writing", len(imported.objects))
         write_cluster(
             imported.cluster, factory.place, lambda text: with_comments(text, imported.learned)
         )
         factory.progress.clear()
-        self._report(imported, unread)
+        self._report(imported, content)
         factory.print(f"cluster created in {printable(factory.shown_place)}")
 
     def merge_into(self, folder: str) -> None:
         """Bring the source into a cluster that is there, and report."""
-        imported, unread = self._read()
-        changes = self._merge(imported, folder)
+        imported, content = self._read()
+        has_unread_files = self._live is None and bool(content.unread)
+        changes = self._merge(imported, folder, has_unread_files=has_unread_files)
         self._factory.progress.clear()
-        self._report(imported, unread)
+        self._report(imported, content)
         self._factory.print(f"{printable(folder)}: {changes}")
+        if has_unread_files:
+            self._factory.print("nothing is removed: not all of the source could be read")
 
     def record(self, seconds: float) -> None:
         """Bring the present state into the cluster again and again, until somebody ends it."""
@@ -213,8 +216,8 @@ class ImportRun:
             factory.print(f"{imported.settings['clock']}  {changes}")
             factory.stdout.flush()
 
-    def _read(self) -> tuple[ImportedCluster, list[str]]:
-        """Read the source, and make a cluster in memory of it; return what could not be read as
+    def _read(self) -> tuple[ImportedCluster, SourceContent]:
+        """Read the source, and make a cluster in memory of it; return what was read as
         well."""
         progress = self._factory.progress
         content = SourceContent.empty()
@@ -236,16 +239,18 @@ class ImportRun:
         choices = self._choices
         if self._is_recording:
             choices = choices._replace(now=datetime.now(UTC).replace(microsecond=0))
-        return make_cluster(content, choices, progress.show), content.unread
+        return make_cluster(content, choices, progress.show), content
 
-    def _merge(self, imported: ImportedCluster, folder: str) -> Changes:
+    def _merge(
+        self, imported: ImportedCluster, folder: str, *, has_unread_files: bool = False
+    ) -> Changes:
         with closing(open_cluster(folder)) as cluster:
-            changes = merge(imported, cluster)
+            changes = merge(imported, cluster, removes=not has_unread_files)
         comment_settings(folder, lambda text: with_comments(text, imported.learned))
         return changes
 
-    def _report(self, imported: ImportedCluster, unread: list[str]) -> None:
-        for line in summary_lines(imported, unread):
+    def _report(self, imported: ImportedCluster, content: SourceContent) -> None:
+        for line in summary_lines(imported, content):
             self._factory.print(line)
 
 

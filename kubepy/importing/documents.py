@@ -25,8 +25,12 @@ from kubepy.storage.errors import YamlError
 with lazy_imports():
     from kubepy.storage import yaml
 
+ANSWERS = ("Error from server", "error: ", "Unable to connect", "No resources found")
+HTML = ("<!doctype html", "<html")
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # how its files begin: what PowerShell writes
 READABLE = (".yaml", ".yml", ".json")
 LOG_MARK = "==== START logs for container "
+LONGEST_WORDS = 200  # characters that a message shows of a text
 LARGEST_LOG = 256 * 1024  # characters of a log that are kept: its end
 
 
@@ -41,15 +45,21 @@ class SourceContent(NamedTuple):
     """All that was read from sources.
 
     :ivar unread: the files that cannot be read, each with its reason.
+    :ivar without_objects: the files that hold something else than objects, each with what it is.
     """
 
     objects: list[SourceObject]
     logs: list[PodLog]
     unread: list[str]
+    without_objects: list[str]
 
     @classmethod
     def empty(cls) -> SourceContent:
-        return cls([], [], [])
+        return cls([], [], [], [])
+
+
+class NoObjectsError(ValueError):
+    """The reason why a file holds no objects: it is an answer of a server, or no data."""
 
 
 def read_files(
@@ -62,9 +72,18 @@ def read_files(
     :param show: is called with the number of objects so far.
     """
     for file in files:
+        if file.problem:
+            content.unread.append(printable(file.problem))
+            continue
         if not file.is_named and not file.path.endswith(READABLE) and not may_hold_logs(file.path):
             continue
-        text = file.read().decode("utf-8-sig", "replace")
+        try:
+            text = _decoded(file.read())
+        except SourceError as error:
+            if file.is_named:
+                raise
+            content.unread.append(str(error))
+            continue
         log = log_of_path(file.path, text)
         if log is not None:
             content.logs.append(_shortened(log))
@@ -74,15 +93,44 @@ def read_files(
             content.logs.extend(map(_shortened, logs))
         if may_hold_logs(file.path):
             continue
-        try:
-            for obj in _objects_in(text, file.path):
-                content.objects.append(SourceObject(obj, file.shown))
-        except (YamlError, ValueError, RecursionError) as error:
-            reason = f"{file.shown}: {_one_line(error)}"
-            if file.is_named:
-                raise SourceError(reason) from None
-            content.unread.append(printable(reason))
+        _read_objects(file, text, content)
         show(len(content.objects))
+
+
+def _read_objects(file: SourceFile, text: str, content: SourceContent) -> None:
+    """Read the objects of a file. Of one that cannot be read to its end nothing is taken. Raises
+    SourceError for a file that the user has named."""
+    if not text.strip():
+        content.without_objects.append(printable(f"{file.shown}: is empty"))
+        return
+    try:
+        _require_no_answer(text)
+        objects = list(_objects_in(text, file.path))
+    except (YamlError, ValueError, RecursionError) as error:
+        reason = f"{file.shown}: {_one_line(error)}"
+        if file.is_named:
+            raise SourceError(reason) from None
+        is_other = isinstance(error, NoObjectsError)
+        listed = content.without_objects if is_other else content.unread
+        listed.append(printable(reason))
+        return
+    content.objects.extend(SourceObject(obj, file.shown) for obj in objects)
+
+
+def _decoded(data: bytes) -> str:
+    if data.startswith(UTF_16):
+        return data.decode("utf-16", "replace")
+    return data.decode("utf-8-sig", "replace")
+
+
+def _require_no_answer(text: str) -> None:
+    """Raise NoObjectsError for the words that somebody has got in the place of objects."""
+    begin = text.lstrip()
+    if begin[:20].lower().startswith(HTML):
+        raise NoObjectsError("is an HTML page")
+    first = begin.partition("\n")[0].strip()
+    if first.startswith(ANSWERS):
+        raise NoObjectsError(f"holds no objects: {first}")
 
 
 def _shortened(log: PodLog) -> PodLog:
@@ -103,10 +151,55 @@ def _objects_in(text: str, path: str) -> Iterator[Object]:
     JSON."""
     begin = text.lstrip()[:1]
     if begin == "[":
-        yield from _expanded(json.loads(text), path)
+        values = json.loads(text)
+        _require_no_errors(values)
+        yield from _expanded(values, path)
         return
     for document in yaml.load_each(text):
-        yield from _expanded(document.object, path)
+        value = document.object
+        if isinstance(value, str):
+            raise NoObjectsError(
+                f"holds words, and no objects: {_one_line_of(value)[:LONGEST_WORDS]}"
+            )
+        if isinstance(value, dict):
+            _require_no_status(value)
+            if begin != "{":  # JSON that is cut cannot be read at all
+                _require_whole(value)
+        yield from _expanded(value, path)
+
+
+def _require_no_errors(values: Any) -> None:
+    """Raise NoObjectsError for an array of messages: a support bundle has one where a kind could
+    not be listed."""
+    if isinstance(values, list) and values and all(isinstance(value, str) for value in values):
+        raise NoObjectsError(f"holds an error: {_one_line_of(values[0])}")
+
+
+def _require_no_status(document: Object) -> None:
+    """Raise NoObjectsError for the answer of a server that has refused a request."""
+    if document.get("kind") == "Status" and document.get("apiVersion") == "v1":
+        message = document.get("message") or document.get("reason") or "a Status without a message"
+        raise NoObjectsError(f"holds an error: {_one_line_of(message)}")
+
+
+def _require_whole(document: Object) -> None:
+    """Raise ValueError for a document in YAML that ends too early.
+
+    kubectl prints fields in the order of their names, so that the kind follows the items of a
+    List, and the metadata follow the kind.
+    """
+    if "apiVersion" not in document:
+        return
+    names = [name for name in document if isinstance(name, str)]
+    if not document.get("kind") and max(names) <= "kind":
+        raise ValueError("is cut: it ends before the kind of its last document")
+    is_last = names[-1] == "kind"
+    if is_last and "metadata" not in document and not _is_list(document):
+        raise ValueError("is cut: it ends before the metadata of its last document")
+
+
+def _one_line_of(value: Any) -> str:
+    return " ".join(str(value).split())
 
 
 def _expanded(value: Any, path: str) -> Iterator[Object]:

@@ -16,11 +16,19 @@ from typing import IO, NamedTuple
 from kubepy.importing.errors import SourceError
 
 STDIN = "-"
-ARCHIVES = (".tar.gz", ".tgz", ".tar")
+ARCHIVES = (".tar.gz", ".tgz", ".tar", ".tar.xz", ".tar.bz2", ".tar.zst", ".zip")
 LARGEST = 512 * 1024 * 1024  # bytes of one file, unpacked
 LARGEST_ARCHIVE = 4 * 1024 * 1024 * 1024  # bytes of all its files, unpacked
 GZIP = b"\x1f\x8b"
 TAR_MAGIC = (257, b"ustar")  # where it is, and what
+# How files begin that are packed in ways which are not read.
+OTHER_PACKINGS = {
+    b"PK\x03\x04": "zip",
+    b"\xfd7zXZ\x00": "xz",
+    b"BZh": "bzip2",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"7z\xbc\xaf\x27\x1c": "7z",
+}
 
 
 class SourceFile(NamedTuple):
@@ -29,12 +37,15 @@ class SourceFile(NamedTuple):
     :ivar path: its path within the source, with slashes.
     :ivar shown: its path as messages name it.
     :ivar is_named: the user has named this very file, so that it must hold objects.
+    :ivar problem: the reason why a folder or an archive within the source cannot be read; "" for
+        a file.
     """
 
     path: str
     shown: str
     read: Callable[[], bytes]
     is_named: bool = False
+    problem: str = ""
 
 
 def files_of(source: str, stdin: IO[str]) -> Iterator[SourceFile]:
@@ -73,7 +84,12 @@ def _standard_input(stdin: IO[str]) -> bytes:
 
 
 def _files_in(data: bytes, shown: str) -> Iterator[SourceFile]:
-    """Yield the files of an archive, or a file that is none."""
+    """Yield the files of an archive, or a file that is none. Raises SourceError."""
+    for magic, packing in OTHER_PACKINGS.items():
+        if data.startswith(magic):
+            raise SourceError(
+                f"{shown}: is packed by {packing}, which is not read: unpack it first"
+            )
     position, magic = TAR_MAGIC
     is_tar = data[position : position + len(magic)] == magic
     if not is_tar and not data.startswith(GZIP):
@@ -146,8 +162,15 @@ def _is_hidden(path: str) -> bool:
 
 
 def _files_of_folder(root: str) -> Iterator[SourceFile]:
+    """Yield the files of a folder. Raises SourceError where the folder itself cannot be read; what
+    cannot be read within it is a file with a problem."""
+    failed: list[SourceFile] = []
+
     def fail(error: OSError) -> None:
-        raise SourceError(f"{error.filename or root}: {error.strerror}")
+        path = error.filename or root
+        if path == root:
+            raise SourceError(f"{path}: {error.strerror}")
+        failed.append(_unreadable(path, f"{path}: {error.strerror}"))
 
     for folder, folders, names in os.walk(root, onerror=fail):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -157,10 +180,28 @@ def _files_of_folder(root: str) -> Iterator[SourceFile]:
                 continue
             relative = os.path.relpath(path, root).replace(os.sep, "/")
             if name.endswith(ARCHIVES):
-                for file in _files_in(read_file(path), path):
-                    yield file._replace(path=f"{relative}/{file.path}")
+                yield from _files_of_inner_archive(path, relative)
                 continue
             yield SourceFile(relative, path, _file_reader(path))
+    yield from failed
+
+
+def _files_of_inner_archive(path: str, relative: str) -> Iterator[SourceFile]:
+    """Yield the files of an archive in a folder."""
+    try:
+        for file in _files_in(read_file(path), path):
+            yield file._replace(path=f"{relative}/{file.path}", is_named=False)
+    except SourceError as error:
+        yield _unreadable(path, str(error))
+
+
+def _unreadable(path: str, problem: str) -> SourceFile:
+    return SourceFile(
+        path,
+        path,
+        lambda: b"",
+        problem=problem,
+    )
 
 
 def _file_reader(path: str) -> Callable[[], bytes]:

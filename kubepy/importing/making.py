@@ -93,7 +93,7 @@ def make_cluster(content: SourceContent, options: ImportOptions, show: Show) -> 
     it of."""
     taken = Taker().take(content.objects, lambda number: show("taking objects", number))
     if not taken.objects and not taken.manifests:
-        raise SourceError(_nothing(taken))
+        raise SourceError(_nothing(taken, content))
     objects = {key: taken.objects[key] for key in sorted(taken.objects)}
     replaced = 0
     if not options.keeps_secrets:
@@ -160,8 +160,11 @@ def _complete_times(objects: dict[Key, Object], now: datetime) -> None:
             objects[key] = {**obj, "metadata": metadata}
 
 
-def _nothing(taken: TakenObjects) -> str:
+def _nothing(taken: TakenObjects, content: SourceContent) -> str:
     if not taken.refused:
+        files = [*content.unread, *content.without_objects]
+        if files:
+            return f"the source holds no objects: {files[0]}"
         return "the source holds no objects"
     first: RefusedObject = taken.refused[0]
     what = f"{first.kind} {first.name}".rstrip()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.clock import format_exact_time, parse_time
@@ -39,12 +38,14 @@ class Changes(NamedTuple):
         return f"{self.created} created, {self.changed} changed, {self.removed} removed"
 
 
-def merge(imported: ImportedCluster, cluster: LocalCluster) -> Changes:
+def merge(imported: ImportedCluster, cluster: LocalCluster, *, removes: bool = True) -> Changes:
     """Bring the objects, settings and logs of an import into a cluster, in one transaction. Raises
     SourceError for another cluster, or an earlier state; StorageError.
 
     Objects that the source holds become what they are there, and others of the same kinds are
     removed. What kubepy has made by itself stays.
+
+    :param removes: objects may be removed: the whole source could be read.
     """
     before = parse_keys(cluster.store.meta(KEYS))
     _check_same_cluster(imported, cluster, before)
@@ -62,7 +63,7 @@ def merge(imported: ImportedCluster, cluster: LocalCluster) -> Changes:
             imported,
             cluster,
             before,
-            now,
+            removes=removes,
         )
 
 
@@ -79,12 +80,16 @@ def _check_same_cluster(imported: ImportedCluster, cluster: LocalCluster, before
 
 
 def _write(
-    imported: ImportedCluster, cluster: LocalCluster, before: set[Key], now: datetime
+    imported: ImportedCluster, cluster: LocalCluster, before: set[Key], *, removes: bool
 ) -> Changes:
+    now = parse_time(imported.settings["clock"])
     held = {key.resource for key in imported.objects}
     fresh = _objects_of(imported.cluster)
     present = _objects_of(cluster)
-    gone = [key for key in present if key not in fresh and (key.resource in held or key in before)]
+    gone = []
+    if removes:
+        missing = [key for key in present if key not in fresh]
+        gone = [key for key in missing if key.resource in held or key in before]
     created = [key for key in fresh if key not in present]
     changed = [
         key
@@ -104,7 +109,11 @@ def _write(
         touched = [key for key in (*gone, *changed, *created) if key.resource == "pods"]
         pods = [obj for key in touched for obj in (fresh.get(key), present.get(key)) if obj]
         values = {**_forgotten(cluster, pods), **_values_of(imported.cluster)}
-        values |= {CHECKPOINT: None, MEMORIES: None, **keys_value(imported.objects)}
+        values |= {
+            CHECKPOINT: None,
+            MEMORIES: None,
+            **keys_value(imported.objects if removes else {*before, *imported.objects}),
+        }
         cluster.store.set_values(values, settings=_settings(imported, cluster))
     cluster.store.sync()
     return Changes(len(created), len(changed), len(gone))

@@ -10,13 +10,14 @@ from kubepy.importing.taking import counted
 from kubepy.quoting import printable
 
 if TYPE_CHECKING:
+    from kubepy.importing.documents import SourceContent
     from kubepy.importing.making import ImportedCluster
 
 MOST_NAMES = 5  # of a line
 MOST_UNREAD = 20
 
 
-def summary_lines(imported: ImportedCluster, unread: Sequence[str]) -> Iterator[str]:
+def summary_lines(imported: ImportedCluster, content: SourceContent) -> Iterator[str]:
     """Yield what was taken, made, named and left out, a line each."""
     taken = imported.taken
     kinds = {key.resource for key in (*imported.objects, *taken.manifests)}
@@ -40,7 +41,9 @@ def summary_lines(imported: ImportedCluster, unread: Sequence[str]) -> Iterator[
         yield f"learned from pods: {_number(len(imported.learned), 'rule')} in kubepy.yaml"
     yield from _section("not taken", _lines_of_refused(imported))
     yield from _section("unknown fields, left out", _lines_of_fields(taken.unknown_fields))
-    yield from _section("files that could not be read", _lines_of_unread(unread))
+    yield from _section("files that could not be read", _lines_of_unread(content.unread))
+    without_objects = _lines_of_unread(content.without_objects)
+    yield from _section("files without objects", without_objects)
 
 
 def _section(title: str, lines: Iterator[str]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Kubepy
+from tests.cli.conftest import Kubepy, run
 from tests.importing.conftest import (
     kinds_of,
     kubepy,
@@ -242,6 +242,40 @@ def test_same_state_again_changes_no_file(printed: str, tmp_path: Path) -> None:
     assert files(folder) == before
 
 
+def test_later_state_that_is_cut_changes_nothing(printed: str, tmp_path: Path) -> None:
+    folder = tmp_path / "new"
+    kubepy(folder, "import", "-", stdin=printed)
+    before = files(folder)
+    cut = printed[: printed.rindex("kind: List") - 10]
+    done = run("--state", str(folder), "import", "--into", str(folder), "-", stdin=cut)
+    assert done.status == 1
+    assert done.err.startswith("error: standard input: ")
+    assert files(folder) == before
+
+
+def test_later_state_with_a_file_that_is_cut_removes_nothing(printed: str, tmp_path: Path) -> None:
+    folder, dump = tmp_path / "new", tmp_path / "dump"
+    kubepy(folder, "import", "-", stdin=printed)
+    before = files(folder)
+    dump.mkdir()
+    (dump / "cut.yaml").write_text(printed[: len(printed) // 2])
+    fresh = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": "fresh",
+            "namespace": "shop",
+            "uid": "new",
+            "creationTimestamp": "2026-03-01T10:15:00Z",
+        },
+    }
+    (dump / "fresh.json").write_text(json.dumps(fresh))
+    lines = kubepy(folder, "import", "--into", str(folder), str(dump)).out.splitlines()
+    assert lines[-2].endswith(": 1 created, 0 changed, 0 removed")
+    assert lines[-1] == "nothing is removed: not all of the source could be read"
+    assert before.keys() <= files(folder).keys()
+
+
 def test_earlier_state_is_refused(bare: Kubepy, printed: str) -> None:
     assert bare("import", "-", stdin=printed).status == 0
     assert bare("clock", "advance", "1h").status == 0
@@ -277,8 +311,12 @@ def test_state_of_another_cluster_is_refused(bare: Kubepy, printed: str) -> None
     [
         ("import gone.yaml", "", "error: gone.yaml: there is no such file or folder\n"),
         ("import -", "a: [1", "error: standard input: "),
-        ("import -", "", "error: the source holds no objects\n"),
-        ("import -", "just text", "error: the source holds no objects\n"),
+        ("import -", "", "error: the source holds no objects: standard input: is empty\n"),
+        (
+            "import -",
+            "just text",
+            "error: standard input: holds words, and no objects: just text\n",
+        ),
         ("import", "", "error: at least one source is required"),
         (
             "import - --secrets=hide",

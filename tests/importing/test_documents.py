@@ -7,6 +7,7 @@ import json
 import pytest
 
 from kubepy.importing.errors import SourceError
+from kubepy.importing.files import SourceFile
 from kubepy.importing.layouts import PodLog
 from tests.importing.conftest import file_of, read
 
@@ -37,7 +38,7 @@ def test_documents_and_lists_give_their_objects(text: str) -> None:
     assert names(text) == [("ConfigMap", "a"), ("ConfigMap", "b")]
 
 
-@pytest.mark.parametrize("text", ["", "# nothing\n", "just text", "- 1\n- 2\n", "a: 1\n", "[]"])
+@pytest.mark.parametrize("text", ["", "# nothing\n", "- 1\n- 2\n", "a: 1\n", "[]"])
 def test_text_without_objects_gives_none(text: str) -> None:
     assert names(text) == []
 
@@ -91,6 +92,102 @@ def test_unreadable_file_of_a_folder_is_listed() -> None:
     )
     assert len(content.objects) == 1
     assert [line.partition(":")[0] for line in content.unread] == ["bad.yaml"]
+
+
+CONFIG = """\
+apiVersion: v1
+items:
+- apiVersion: v1
+  data:
+    text: some words
+  kind: ConfigMap
+  metadata:
+    name: a
+- apiVersion: v1
+  data:
+    other: |
+      one
+      two
+  kind: ConfigMap
+  metadata:
+    name: b
+kind: List
+metadata:
+  resourceVersion: ""
+"""
+
+
+@pytest.mark.parametrize("length", range(len("apiVersion: v1\n"), CONFIG.index("kind: List") + 8))
+def test_list_that_is_cut_is_an_error(length: int) -> None:
+    with pytest.raises(SourceError, match=r"^source.yaml: "):
+        read(file_of(CONFIG[:length]))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "apiVersion: v1\ndata:\n  a: one\n",
+        "apiVersion: v1\ndata:\n  a: one\nkind: Conf",
+        f"{CONFIG}---\n{CONFIG[:120]}",
+    ],
+)
+def test_document_that_is_cut_is_an_error(text: str) -> None:
+    with pytest.raises(SourceError, match=r"^source.yaml: is cut: it ends before the "):
+        read(file_of(text))
+
+
+def test_file_of_a_folder_that_is_cut_is_listed_and_nothing_of_it_is_taken() -> None:
+    content = read(
+        file_of(CONFIG[:120], "cut.yaml", is_named=False),
+        file_of(f"{json.dumps(MAP)}\n{{", "cut.json", is_named=False),
+    )
+    assert content.objects == []
+    assert [line.partition(":")[0] for line in content.unread] == ["cut.yaml", "cut.json"]
+
+
+def test_other_yaml_files_of_a_folder_are_not_cut() -> None:
+    content = read(
+        file_of("apiVersion: v2\nname: web\n", "Chart.yaml", is_named=False),
+        file_of("items: [{a: 1}]\n", "values.yaml", is_named=False),
+        file_of("apiVersion: v1\nkind: Config\nusers: []\n", "config.yaml", is_named=False),
+    )
+    assert content.unread == []
+
+
+STATUS = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "message": "pods is forbidden"}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("<!DOCTYPE html>\n<html>", "is an HTML page"),
+        (
+            "Error from server (Forbidden): pods is forbidden: User\nmore",
+            "holds no objects: Error from server (Forbidden): pods is forbidden: User",
+        ),
+        (json.dumps(STATUS), "holds an error: pods is forbidden"),
+        ('["nodes is forbidden"]', "holds an error: nodes is forbidden"),
+        ("just text", "holds words, and no objects: just text"),
+    ],
+)
+def test_answer_in_the_place_of_objects_is_listed_with_its_reason(text: str, reason: str) -> None:
+    content = read(file_of(text, "pods.json", is_named=False))
+    assert content.without_objects == [f"pods.json: {reason}"]
+    assert (content.objects, content.unread) == ([], [])
+    with pytest.raises(SourceError, match=r"^source.yaml: ") as caught:
+        read(file_of(text))
+    assert str(caught.value) == f"source.yaml: {reason}"
+
+
+def test_empty_file_is_listed() -> None:
+    content = read(file_of("", "pods.json", is_named=False))
+    assert content.without_objects == ["pods.json: is empty"]
+
+
+def test_utf_16_of_powershell_is_read() -> None:
+    data = json.dumps(MAP).encode("utf-16")
+    content = read(SourceFile("a.json", "a.json", lambda: data, is_named=True))
+    assert [obj.object["metadata"]["name"] for obj in content.objects] == ["a"]
 
 
 def test_marked_logs_are_taken_out_of_a_dump() -> None:

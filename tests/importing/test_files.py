@@ -80,3 +80,28 @@ def test_broken_archive_is_an_error_with_its_name(tmp_path: Path, data: bytes) -
 def test_missing_source_is_an_error_with_its_name(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="gone: there is no such file or folder"):
         contents(tmp_path / "gone")
+
+
+@pytest.mark.parametrize(
+    ("begin", "packing"),
+    [
+        (b"PK\x03\x04", "zip"),
+        (b"\xfd7zXZ\x00", "xz"),
+        (b"BZh9", "bzip2"),
+        (b"\x28\xb5\x2f\xfd", "zstd"),
+    ],
+)
+def test_packing_that_is_not_read_is_named(tmp_path: Path, begin: bytes, packing: str) -> None:
+    path = tmp_path / "dump"
+    path.write_bytes(begin + b"rest")
+    with pytest.raises(SourceError, match=f"dump: is packed by {packing}, which is not read"):
+        contents(path)
+
+
+def test_archive_of_a_folder_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "a.tar").write_bytes(b"PK\x03\x04")
+    (tmp_path / "b.yaml").write_text("b")
+    files = {file.path: file for file in files_of(str(tmp_path), io.StringIO())}
+    problem = files.pop(str(tmp_path / "a.tar")).problem
+    assert "is packed by zip" in problem
+    assert list(files) == ["b.yaml"]

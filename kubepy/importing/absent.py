@@ -48,6 +48,11 @@ class AbsentFindings(NamedTuple):
     needed: list[AbsentObject]
     named: dict[str, list[str]]
 
+    def without_nodes(self, names: Collection[str]) -> AbsentFindings:
+        """Return the findings without the owners that are these nodes: they are made."""
+        owners = [owner for owner in self.owners if owner.kind != "Node" or owner.name not in names]
+        return self._replace(owners=owners)
+
 
 def find_absent(objects: Mapping[Key, Object], scheme: Scheme) -> AbsentFindings:
     """Look for what objects name and a source does not hold."""

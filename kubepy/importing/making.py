@@ -20,7 +20,7 @@ from kubepy.controlplane.open import ImportedObject, cluster_of_objects
 from kubepy.importing.absent import AbsentFindings, find_absent, namespaces_of
 from kubepy.importing.errors import SourceError
 from kubepy.importing.heldkeys import keys_value
-from kubepy.importing.nodes import node_of_pods
+from kubepy.importing.nodes import node_of_pods, uid_in_references
 from kubepy.importing.podlogs import log_values
 from kubepy.importing.replicasets import REPLICA_SETS, present_replica_sets
 from kubepy.importing.secrets import with_placeholders
@@ -108,7 +108,9 @@ def make_cluster(content: SourceContent, options: ImportOptions, show: Show) -> 
     scratch.bootstrap()
     implied = dict(scratch.implied_objects())
     everything = {**implied, **taken.manifests, **objects}
-    absent = find_absent(everything, scratch.scheme)
+    absent = find_absent(everything, scratch.scheme).without_nodes(
+        _pods_by_absent_node(objects, taken)
+    )
     learned: list[LearnedRule] = []
     if options.learns:
         show("learning what pods did", 0)
@@ -263,7 +265,7 @@ def _complete(
     cluster.bootstrap()
     keys = [*objects, *taken.manifests]
     namespaces = _make_namespaces(cluster, keys)
-    nodes = _make_nodes(cluster, objects, taken)
+    nodes = _make_nodes(cluster, _pods_by_absent_node(objects, taken))
     _create_manifests(cluster, taken, show)
     show("deriving objects", 0)
     counts = derived.complete(cluster, {key.resource for key in keys})
@@ -281,24 +283,37 @@ def _make_namespaces(cluster: LocalCluster, keys: Iterable[Key]) -> list[str]:
     return made
 
 
-def _make_nodes(
-    cluster: LocalCluster, objects: Mapping[Key, Object], taken: TakenObjects
-) -> list[str]:
-    """Make the nodes that pods name where the source holds no nodes at all; without them the pods
-    would be collected."""
+def _pods_by_absent_node(
+    objects: Mapping[Key, Object], taken: TakenObjects
+) -> dict[str, list[Object]]:
+    """Return the pods by the nodes that they name, where the source holds no nodes at all; none
+    where it holds any."""
     if any(key.resource == NODES for key in (*objects, *taken.manifests)):
-        return []
+        return {}
     pods_by_node: dict[str, list[Object]] = {}
     for key, obj in objects.items():
         name = nested_map(obj, "spec").get("nodeName") if key.resource == PODS else None
         if name:
             pods_by_node.setdefault(name, []).append(obj)
+    return pods_by_node
+
+
+def _make_nodes(cluster: LocalCluster, pods_by_node: Mapping[str, list[Object]]) -> list[str]:
+    """Make the nodes of pods; without them the pods would be collected. A node takes the uid by
+    which its mirror pods name it as their owner."""
     with cluster.client.joined():
         for name in sorted(pods_by_node):
             node = node_of_pods(name, pods_by_node[name], cluster.clock.now())
             created = cluster.client.create(NODES, node)
             # admission has tainted it, as it does with each new node
             cluster.client.update(NODES, {**created, "spec": {}})
+    with cluster.store.transaction() as transaction:
+        for name, pods in pods_by_node.items():
+            uid = uid_in_references(name, pods)
+            if uid:
+                node = cluster.client.get(NODES, name)
+                metadata = {**node["metadata"], "uid": uid}
+                transaction.update(Key(NODES, "", name), {**node, "metadata": metadata})
     return sorted(pods_by_node)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
-from kubepy.api.meta import Object, nested_list, nested_map
+from kubepy.api.meta import Object, nested_list, nested_map, owner_references
 from kubepy.api.values.quantity import Quantity, parse_quantity
 from kubepy.kubelet.nodes import DEFAULT_CAPACITY, register
 
@@ -47,6 +47,15 @@ def node_of_pods(name: str, pods: Iterable[Object], now: datetime) -> Object:
         "status": {"capacity": capacity, "addresses": addresses},
     }
     return cast("Object", register(cast("Node", node), now))
+
+
+def uid_in_references(name: str, pods: Iterable[Object]) -> str:
+    """Return the uid by which mirror pods name a node as their owner; "" where there is none."""
+    for pod in pods:
+        for reference in owner_references(pod):
+            if reference["kind"] == "Node" and reference["name"] == name:
+                return reference["uid"]
+    return ""
 
 
 def _capacity(pods: Iterable[Object]) -> dict[str, str]:

@@ -107,6 +107,89 @@ def test_nodes_that_pods_name_are_made_where_the_source_has_none() -> None:
     assert settle(imported.cluster) == 0
 
 
+def test_made_node_has_the_uid_that_mirror_pods_name() -> None:
+    reference = {**owned_by("Node", "n", "v1")["ownerReferences"][0], "uid": "uid-of-n"}
+    metadata = {
+        "ownerReferences": [reference],
+        "annotations": {"kubernetes.io/config.mirror": "hash"},
+    }
+    imported = import_objects([pod("web-1", metadata=metadata)])
+    node = imported.cluster.store.get(Key("nodes", "", "n"))
+    assert node is not None
+    assert node["metadata"]["uid"] == "uid-of-n"
+    assert "absent" not in imported.settings
+    assert settle(imported.cluster) == 0
+    assert imported.cluster.store.get(POD) is not None
+
+
+def stateful_set(**more: Any) -> dict[str, Any]:
+    """Return a StatefulSet db with one replica, which has a claim."""
+    labels = {"app": "db"}
+    claim = {
+        "metadata": {"name": "data"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    spec = {
+        "replicas": 1,
+        "selector": {"matchLabels": labels},
+        "serviceName": "db",
+        "template": {"metadata": {"labels": labels}, "spec": template_spec()},
+        "volumeClaimTemplates": [claim],
+    }
+    status = {
+        "currentRevision": "db-5b7c9d8f6b",
+        "updateRevision": "db-5b7c9d8f6b",
+        "replicas": 1,
+    }
+    return fields(
+        "StatefulSet",
+        "db",
+        "shop",
+        apiVersion="apps/v1",
+        spec=spec | more.pop("spec", {}),
+        status=status | more.pop("status", {}),
+    )
+
+
+def stateful_pod(name: str, hash_: str = "5b7c9d8f6b", image: str = "nginx") -> dict[str, Any]:
+    """Return a pod of that StatefulSet."""
+    ordinal = name.rpartition("-")[2]
+    labels = {
+        "app": "db",
+        "apps.kubernetes.io/pod-index": ordinal,
+        "controller-revision-hash": f"db-{hash_}",
+        "statefulset.kubernetes.io/pod-name": name,
+    }
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": f"data-{name}"}}
+    spec = {
+        "containers": [{"name": "c", "image": image}],
+        "volumes": [volume],
+        "hostname": name,
+        "subdomain": "db",
+    }
+    condition = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-03-01T10:00:00Z"}
+    metadata = {"labels": labels, **owned_by("StatefulSet", "db")}
+    return pod(name, metadata=metadata, spec=spec, status={"conditions": [condition]})
+
+
+def test_new_pod_of_a_stateful_set_has_the_claim_that_the_source_does_not_hold() -> None:
+    imported = import_objects([stateful_set(), stateful_pod("db-0")])
+    cluster = imported.cluster
+    settle(cluster)
+    before = cluster.store.get(Key("pods", "shop", "db-0"))
+    assert before is not None
+    cluster.client.delete("pods", "db-0", namespace="shop")
+    settle(cluster)
+    after = cluster.store.get(Key("pods", "shop", "db-0"))
+    assert after is not None
+    assert after["metadata"]["uid"] != before["metadata"]["uid"]
+    assert after["status"]["phase"] == "Running"
+    assert cluster.client.list("persistentvolumeclaims", namespace="shop").items == []
+
+
 def test_node_is_not_made_where_the_source_has_nodes() -> None:
     other = fields("Node", "other", status={"conditions": [READY]})
     imported = import_objects([pod("a"), other])

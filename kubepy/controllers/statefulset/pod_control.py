@@ -32,6 +32,7 @@ class StatefulPodControl:
         self._pods = ResourceClient(context.client, PODS)
         self._claims = ResourceClient(context.client, PERSISTENT_VOLUME_CLAIMS)
         self._observed_claims = context.informers.lister(PERSISTENT_VOLUME_CLAIMS)
+        self._unheld = context.client.settings.absent  # claims that an imported source only names
         self._recorder = recorder
 
     def create_stateful_pod(self, stateful_set: StatefulSet, pod: Pod) -> None:
@@ -102,6 +103,8 @@ class StatefulPodControl:
                 if is_being_deleted(observed):
                     errors.append(f"pvc {name_of(claim)} is being deleted")
                 continue
+            if self._is_unheld(claim):
+                continue
             try:
                 self._claims.create(claim, namespace_of(stateful_set))
             except Status as error:
@@ -112,6 +115,12 @@ class StatefulPodControl:
 
         if errors:
             raise ClaimError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+
+    def _is_unheld(self, claim: PersistentVolumeClaim) -> bool:
+        """Tell whether a claim counts as there, since pods of an imported source had it."""
+        if self._unheld is None:
+            return False
+        return self._unheld.has("PersistentVolumeClaim", namespace_of(claim), name_of(claim))
 
     def _update_owners_of_new_claims(self, stateful_set: StatefulSet, pod: Pod) -> None:
         """Update the owners of claims that were created with a pod. An error is recorded as an

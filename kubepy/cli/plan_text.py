@@ -617,9 +617,13 @@ class PlanText:
         return f"{harm.kind} {self.when(harm)}: {FACTS[harm.kind](harm.before, harm.after)}"
 
     def when(self, harm: Harm) -> str:
-        """Return when a harm begins, and how long it lasts: ``after 5s, to the end``."""
+        """Return when a harm begins, and how long it lasts: ``after 5s, to the end``. Nobody knows
+        the end of one that only the limit of the plan cuts off."""
         when = moment((harm.at - self._timeline.since).total_seconds(), at_once="now")
-        if harm.seconds is None:
+        prediction = self._plan.prediction
+        if harm.seconds is None and prediction.is_at_limit:
+            how_long = f"still after {duration(prediction.limit)}"
+        elif harm.seconds is None:
             how_long = "to the end"
         elif harm.seconds:
             how_long = f"for {duration(harm.seconds)}"

@@ -28,7 +28,8 @@ from kubepy.api.meta import (
     status_of,
     uid_of,
 )
-from kubepy.api.objects.pods import phase_of
+from kubepy.api.objects.pods import is_pod_ready, phase_of
+from kubepy.api.selectors import from_label_selector
 from kubepy.api.values.goformat import format_duration
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import OnWrite
@@ -36,6 +37,7 @@ from kubepy.apiserver.views import BUDGETS
 from kubepy.insight import Course, Timeline
 from kubepy.insight.availability import JOBS, Availability, judge
 from kubepy.insight.bounds import DAEMON_SETS
+from kubepy.insight.prediction import Prediction, pending
 from kubepy.insight.steps import (
     AVAILABLE,
     DELETED,
@@ -46,10 +48,10 @@ from kubepy.insight.steps import (
 )
 from kubepy.insight.why.goals import GOALS, SERVICE_NAME, backends_of, is_done, port_of_backend
 from kubepy.insight.why.scene import Scene
+from kubepy.runtime.checkpoint import Pending
 from kubepy.storage import Key
 
 if TYPE_CHECKING:
-    from kubepy.insight.prediction import Prediction
     from kubepy.storage.store import Store
 
 NEVER_FINISHES = "never-finishes"
@@ -193,6 +195,7 @@ class HarmSearch:
     ) -> None:
         self._before = before
         self._after = after
+        self._prediction = prediction
         self._timeline = prediction.timeline
         self._touched = touched
         self._times, self._log = writes.of(prediction)
@@ -286,6 +289,8 @@ class HarmSearch:
             after = self._after.get(*key)
             if after is None or is_being_deleted(after) or not blocks(after):
                 continue
+            if self._prediction.is_at_limit and self._is_under_way(after):
+                continue
             if before is None:  # nothing forbade these evictions
                 allowed = None
             elif (allowed := allowed_of(before)) == 0:
@@ -297,6 +302,16 @@ class HarmSearch:
                 {"disruptionsAllowed": 0},
                 self._since(key, blocks),
             )
+
+    def _is_under_way(self, budget: Object) -> bool:
+        """Return whether something is still due for a pod of a budget that is not ready."""
+        namespace = namespace_of(budget)
+        selector = from_label_selector(budget["spec"].get("selector"))
+        due = {entry.key.name for entry in pending(self._prediction.cluster) if is_pod_due(entry)}
+        return any(
+            name_of(pod) in due and selector.matches(labels_of(pod)) and not is_pod_ready(pod)
+            for pod in self._after.list(PODS, namespace)
+        )
 
     # --- data
 
@@ -440,6 +455,11 @@ class HarmSearch:
 def is_suspended(key: Key, obj: Object) -> bool:
     """Return whether an object is a CronJob or Job that is suspended, and not being deleted."""
     return key.resource in JOBS and bool(obj["spec"].get("suspend")) and not is_being_deleted(obj)
+
+
+def is_pod_due(entry: Pending) -> bool:
+    """Return whether something is due for a pod, and not again and again."""
+    return entry.key.resource == PODS and not entry.repeating
 
 
 def allowed_of(budget: Object) -> int:

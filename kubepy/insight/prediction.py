@@ -48,6 +48,7 @@ class Prediction:
     :ivar limit: how many seconds of the cluster's time it goes on at most.
     :ivar settled: nothing is due any more but what repeats for ever. False: the end was the limit,
         or the wish of ``done``.
+    :ivar is_at_limit: the end was the limit; otherwise what is so in the end stays so.
     :ivar origin: the fork with which it began; ``cluster`` may be a fork of that.
     :ivar settled_after: seconds of the cluster's time from the beginning to the end.
     :ivar control: makes the prediction of the same cluster without what was done, with the same
@@ -70,6 +71,7 @@ class Prediction:
         self.started = started
         self.settled = settled
         self.settled_after = (cluster.clock.now() - started).total_seconds()
+        self.is_at_limit = not settled and self.settled_after >= limit
         self.origin = cluster
         self.is_cut = False
         self.control: Callable[[Observe], Prediction]
@@ -150,6 +152,7 @@ def predict(
     )
     prediction.origin = fork
     prediction.is_cut = is_cut
+    prediction.is_at_limit |= is_over_limit
     prediction.control = lambda observe: predict(
         cluster, lambda fork: None, limit, settings, observe=observe
     )

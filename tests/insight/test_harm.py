@@ -537,6 +537,16 @@ def test_command_that_suspends_finishes_with_a_note(command: str) -> None:
     assert [note["cause"] for note in plan["notes"]] == [f"{words[1]}-suspended"]
 
 
+def test_harm_that_the_limit_cuts_off_is_not_said_to_last() -> None:
+    cluster = cluster_of(web(BUDGET % 2))
+    said = cluster.run("plan --for=4s delete pods -l app=web").stdout
+    assert "outage now, still after 4s" in said
+    assert "to the end" not in said
+    assert "blocked" not in said
+    lasting = cluster.run("plan --for=1h scale deploy/web --replicas=2").stdout
+    assert "blocked" in lasting
+
+
 # --- what counts ----------------------------------------------------------------------------------
 
 

@@ -663,6 +663,8 @@ class PlanText:
             text = f"Does not finish: {plan.prediction.excesses[0].sentence}."
         elif any(contest.interval for contest in plan.prediction.contests):
             text = "Does not finish: it never comes to rest."
+        elif plan.prediction.only_cron_jobs_go_on:
+            text = "Does not finish: nothing more happens but the runs of CronJobs."
         elif not plan.prediction.settled:
             text = f"Does not finish within {duration(plan.prediction.limit)}."
         else:

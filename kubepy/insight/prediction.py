@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
@@ -26,7 +26,15 @@ from kubepy.controlplane import build_manager, manager_lock
 from kubepy.controlplane.manager import WAIT_WRITES
 from kubepy.insight import Timeline
 from kubepy.insight.timeline import read_timeline
-from kubepy.runtime.checkpoint import CHECKPOINT, CONTENTION, MEMORIES, PACING, Pending, latest
+from kubepy.runtime.checkpoint import (
+    CHECKPOINT,
+    CONTENTION,
+    MEMORIES,
+    PACING,
+    UNWATCHED,
+    Pending,
+    latest,
+)
 from kubepy.runtime.contention import Contest, cycles_of, waits_of
 from kubepy.runtime.pacing import Excess, excesses_of
 from kubepy.storage import Key
@@ -34,7 +42,9 @@ from kubepy.storage import Key
 DAY = 24 * 3600.0  # seconds
 # seconds after which a prediction is looked at for repetition, then after twice as many …
 FIRST_LOOK = 300.0
+LONG_LOOK = 1200.0  # seconds after which half of the time is long enough to tell what goes on
 MOST_REPETITIONS = 10
+CRON_JOBS = "cronjobs.batch"
 Done = Callable[[LocalCluster], bool]
 Observe = Callable[[LocalCluster], OnWrite]
 NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
@@ -48,6 +58,8 @@ class Prediction:
     :ivar limit: how many seconds of the cluster's time it goes on at most.
     :ivar settled: nothing is due any more but what repeats for ever. False: the end was the limit,
         or the wish of ``done``.
+    :ivar only_cron_jobs_go_on: the end was that nothing happened any more but the runs of CronJobs
+        that the change left alone, of which there is always another one.
     :ivar is_at_limit: the end was the limit; otherwise what is so in the end stays so.
     :ivar origin: the fork with which it began; ``cluster`` may be a fork of that.
     :ivar settled_after: seconds of the cluster's time from the beginning to the end.
@@ -74,6 +86,7 @@ class Prediction:
         self.is_at_limit = not settled and self.settled_after >= limit
         self.origin = cluster
         self.is_cut = False
+        self.only_cron_jobs_go_on = False
         self.control: Callable[[Observe], Prediction]
         self._revision = revision
 
@@ -142,6 +155,7 @@ def predict(
         raise
 
     fork.clock.limit = None
+    repetition.leave_alone(cron_jobs_of(cluster) & cron_jobs_of(fork))
     observed = fork.observed(repetition.note)
     is_cut = work(observed, end, done, repetition, most_writes=WAIT_WRITES)
     last = fork
@@ -152,11 +166,18 @@ def predict(
     )
     prediction.origin = fork
     prediction.is_cut = is_cut
+    prediction.only_cron_jobs_go_on = repetition.only_cron_jobs_go_on
     prediction.is_at_limit |= is_over_limit
     prediction.control = lambda observe: predict(
         cluster, lambda fork: None, limit, settings, observe=observe
     )
     return prediction
+
+
+def cron_jobs_of(cluster: LocalCluster) -> set[tuple[str, int]]:
+    """Return the UID and the generation of each CronJob: those of a spec."""
+    cron_jobs = cluster.store.list(CRON_JOBS).objects
+    return {(uid_of(obj), int(obj["metadata"].get("generation") or 0)) for obj in cron_jobs}
 
 
 def release(fork: LocalCluster) -> None:
@@ -174,9 +195,17 @@ class Repetition:
         self._most: Counter[str] = Counter()  # how many of them there were at a time
         self._made: Counter[str] = Counter()
         self._sound: set[str] = set()  # controllers of which a pod has become ready
+        self._periodic: set[str] = set()  # the UIDs of CronJobs left alone, and of what they make
+        self._has_other_writes = False  # since the last look
+        self.only_cron_jobs_go_on = False
+
+    def leave_alone(self, cron_jobs: Iterable[tuple[str, int]]) -> None:
+        """Take in the CronJobs that are not changed."""
+        self._periodic.update(uid for uid, _ in cron_jobs)
 
     def note(self, key: Key, obj: Object | None, user: Object) -> None:
         """Note what a request has written."""
+        self._note_periodic(key, obj)
         controller = controller_of(obj) if obj is not None and key.resource == "pods" else None
         if obj is None or controller is None or controller["kind"] == "Job":
             return
@@ -191,6 +220,32 @@ class Repetition:
 
         if is_pod_ready(obj):
             self._sound.add(owner)
+
+    def _note_periodic(self, key: Key, obj: Object | None) -> None:
+        if key.resource in UNWATCHED:
+            return
+        owner = controller_of(obj) if obj is not None else None
+        if obj is not None and owner is not None and owner["uid"] in self._periodic:
+            self._periodic.add(uid_of(obj))
+        self._has_other_writes |= obj is None or uid_of(obj) not in self._periodic
+
+    def look(self, fork: LocalCluster, seconds: float) -> bool:
+        """Return whether only CronJobs that were left alone have done anything since the last look,
+        and nothing is due but for them and what is tried again and again.
+
+        :param seconds: since the beginning; the last look was after half of them.
+        """
+        is_quiet = not self._has_other_writes and seconds >= LONG_LOOK
+        self._has_other_writes = False
+        self.only_cron_jobs_go_on = is_quiet and all(
+            entry.repeating or entry.failures or self._is_periodic(fork, entry.key)
+            for entry in pending(fork)
+        )
+        return self.only_cron_jobs_go_on
+
+    def _is_periodic(self, fork: LocalCluster, key: Key) -> bool:
+        obj = fork.store.get(key)
+        return obj is None or uid_of(obj) in self._periodic
 
     def is_endless(self, fork: LocalCluster) -> bool:
         """Return whether a controller has made all its pods so often that it will always do so, or
@@ -240,6 +295,8 @@ def work(
             )
             if summary.is_cut or fork.clock.now() < until or until == end or is_over():
                 return summary.is_cut
+            if repetition is not None and repetition.look(fork, seconds):
+                return False
             seconds *= 2
 
 

@@ -547,6 +547,18 @@ def test_harm_that_the_limit_cuts_off_is_not_said_to_last() -> None:
     assert "blocked" in lasting
 
 
+def test_plan_ends_where_only_cron_jobs_go_on_that_cannot_run() -> None:
+    cluster = cluster_of(web(CRON_JOB))
+    cluster.run("create quota q --hard=pods=3", check=True)
+    cluster.advance("1s")
+    result = cluster.run("plan rollout restart deploy/web")
+    assert "nothing more happens but the runs of CronJobs" in result.stdout
+    assert "quota-exceeded" in result.stdout
+    plan = json.loads(cluster.run("plan -o json rollout restart deploy/web").stdout)
+    jobs = [step for step in plan["steps"] if step["resource"] == "jobs.batch"]
+    assert 2 < len(jobs) < 20
+
+
 # --- what counts ----------------------------------------------------------------------------------
 
 

@@ -222,6 +222,37 @@ def test_output_beyond_the_bound_is_counted(ask: Ask) -> None:
     assert lines == whole.count("\n") - text.count("\n")
 
 
+def test_long_plan_keeps_its_verdict(ask: Ask) -> None:
+    command = "scale deploy/web --replicas=40"
+    whole = ask("plan", command=command).texts[0]
+    text, left_out = ask("plan", command=command, max_output=200).texts
+    assert len(text) <= 200 + len("...\n")
+    begin, end = text.split("...\n")
+    assert whole.startswith(begin)
+    assert end
+    assert whole.endswith(end)
+    assert int(left_out.removeprefix("(").partition(" ")[0]) == (
+        whole.count("\n") - begin.count("\n") - end.count("\n")
+    )
+
+
+def test_long_plan_as_json_stays_valid(ask: Ask) -> None:
+    command = "scale deploy/web --replicas=40"
+    plan = json.loads(ask("plan", command=command, output="json", max_output=2000).texts[0])
+    assert plan["leftOut"][:1] == ["numbers"]
+    assert "steps" not in plan
+    assert "finishes" in plan
+
+
+def test_plan_takes_a_policy_and_seeds(ask: Ask) -> None:
+    command = "scale deploy/web --replicas=4"
+    held = ask("plan", command=command, fail_on=[], fail_if=["desired > 3"])
+    assert "exit status 3" in held.text
+    assert "exit status" not in ask("plan", command=command, fail_if=["desired > 9"]).text
+    assert "seeds 3" in ask("plan", command=command, seeds="3..4").text.replace("seed ", "seeds ")
+    assert "at most 50" in ask("plan", command=command, seeds="0..99").text
+
+
 def test_call_that_takes_too_long_is_ended(cluster: Path) -> None:
     endless = "exec deploy/web -- sh -c 'while true; do :; done'"
     ended, after, fork = converse(

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from kubepy.cli.mcp.messages import Call
 from kubepy.cli.mcp.permitted import RefusedError
 from kubepy.cli.plan import FORMATS
+from kubepy.insight.harm import KINDS
 
 Schema = dict[str, Any]
 Arguments = Mapping[str, Any]
@@ -139,6 +140,23 @@ READING_TOOLS = (
                     "minimum": 1,
                     "maximum": MAX_RUNS,
                     "description": "Try it with so many seeds.",
+                },
+                "seeds": {
+                    "type": "string",
+                    "maxLength": 40,
+                    "pattern": r"^[0-9]+\.\.[0-9]+$",
+                    "description": f"Try it with these seeds, at most {MAX_RUNS}: 0..19.",
+                },
+                "fail_on": {
+                    "type": "array",
+                    "items": {"enum": list(KINDS)},
+                    "description": "The kinds of harm that count; none: no harm does.",
+                },
+                "fail_if": {
+                    "type": "array",
+                    "items": {"type": "string", "maxLength": 2000},
+                    "maxItems": 20,
+                    "description": "Conditions in CEL of which none may hold: available < 0.5",
                 },
                 "fork": _FORK,
                 "max_output": _ROOM,
@@ -297,7 +315,13 @@ def _commands_of(tool: str, arguments: Arguments) -> tuple[list[str | list[str]]
 
 
 def _plan_flags(arguments: Arguments) -> list[str]:
-    return _flags(arguments, "output", "for", "ready_after", "stops_after", "runs")
+    flags = _flags(arguments, "output", "for", "ready_after", "stops_after", "runs", "seeds")
+    first, _, last = arguments.get("seeds", "0..0").partition("..")
+    if int(last) - int(first) >= MAX_RUNS:
+        raise RefusedError(f"seeds: at most {MAX_RUNS} of them")
+    if "fail_on" in arguments:
+        flags.append(f"--fail-on={','.join(arguments['fail_on'])}")
+    return [*flags, *(f"--fail-if={condition}" for condition in arguments.get("fail_if", []))]
 
 
 def _flags(arguments: Arguments, *names: str) -> list[str]:

@@ -8,6 +8,7 @@ may work on it. The process ends when its standard input does, and removes FOLDE
 from __future__ import annotations
 
 import io
+import json
 import os
 import resource
 import shutil
@@ -50,6 +51,19 @@ from kubepy.storage import StorageError, homes
 ALLOWED = {"read": READING, "plan": READING | CHANGING, "change": READING | CHANGING}
 PLAN = "plan"
 MAX_STDERR = 4000  # characters of one command
+MAX_DOCUMENT = 64 * 1024 * 1024  # characters of a plan's document, before it is made shorter
+# What is left out of a plan's document that is too long, the first ones first; the verdict stays.
+LONG_FIELDS = (
+    "numbers",
+    "bounds",
+    "steps",
+    "why",
+    "workloads",
+    "notes",
+    "contests",
+    "runs",
+    "harm",
+)
 # What is left of the environment once the cluster is open: a kustomization can read the rest of it.
 KEPT_VARIABLES = ("HOME", "LANG", "TMPDIR", "TZ", "KUBECTL_KUBERC", "KUBEPY_NOTES")
 
@@ -60,31 +74,73 @@ KEPT_VARIABLES = ("HOME", "LANG", "TMPDIR", "TZ", "KUBECTL_KUBERC", "KUBEPY_NOTE
 class BoundedText(io.StringIO):
     """A stream that keeps the first characters, and counts the others.
 
+    :param tail: of how many characters of its room the last ones are kept instead of the first.
     :ivar dropped: how many characters have not been kept.
     :ivar dropped_lines: how many of them end a line.
     """
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, room: int, tail: int = 0) -> None:
         super().__init__()
-        self._room = room
+        self._room = room - tail
+        self._tail = tail
+        self._last = ""  # what may be the last characters
         self.dropped = self.dropped_lines = 0
 
     def write(self, text: str, /) -> int:
         kept = text[: self._room]
         self._room -= super().write(kept)
-        rest = text[len(kept) :]
-        self.dropped += len(rest)
-        self.dropped_lines += rest.count("\n")
+        self._last += text[len(kept) :]
+        if len(self._last) > 2 * self._tail:
+            self._shorten()
         return len(text)
 
+    def _shorten(self) -> None:
+        """Drop all but the last characters."""
+        place = len(self._last) - self._tail
+        if place > 0:
+            self._drop(self._last[:place])
+            self._last = self._last[place:]
+
+    def _drop(self, text: str) -> None:
+        self.dropped += len(text)
+        self.dropped_lines += text.count("\n")
+
     def end(self) -> str:
-        """Return what was kept; where something is left out, up to the end of a line."""
+        """Return what was kept; where something is left out, up to the end of a line, and from the
+        beginning of one, with a line between."""
+        self._shorten()
         text = self.getvalue()
-        if not self.dropped or "\n" not in text:
+        if not self.dropped:
+            return text + self._last
+        if "\n" in text:
+            end = text.rindex("\n") + 1
+            self._drop_rest(text[end:])
+            text = text[:end]
+        if not self._tail:
             return text
-        end = text.rindex("\n") + 1
-        self.dropped += len(text) - end
-        return text[:end]
+        begin = self._last.find("\n") + 1
+        self._drop(self._last[:begin])
+        return f"{text}...\n{self._last[begin:]}"
+
+    def _drop_rest(self, text: str) -> None:
+        """Drop the beginning of a line whose end is dropped already."""
+        self.dropped += len(text)
+
+
+def shorter_document(text: str, room: int) -> str:
+    """Return the JSON document of a plan without its longest parts, until there is room for it or
+    only the verdict is left. ``leftOut`` names the parts."""
+    document = json.loads(text)
+    left_out = []
+    shorter = text
+    for field in LONG_FIELDS:
+        if len(shorter) <= room:
+            break
+        for part in (document, *document.get("workloads", ())):
+            part.pop(field, None)
+        left_out.append(field)
+        shorter = json.dumps({**document, "leftOut": left_out}, indent=1) + "\n"
+    return shorter
 
 
 # --- command lines --------------------------------------------------------------------------------
@@ -184,11 +240,18 @@ class Worker:
 
     def _run(self, step: PermittedCommand, call: Call, room: int) -> CommandOutput:
         """Run a command line; its output is kept as far as there is room."""
-        stdout, stderr = BoundedText(max(room, 0)), BoundedText(min(max(room, 0), MAX_STDERR))
+        room = max(room, 0)
+        is_document = call.kind == PLAN and "--output=json" in call.flags
+        # The end of a plan has its verdict and its harm.
+        tail = room * 2 // 3 if call.kind == PLAN else 0
+        stdout = BoundedText(MAX_DOCUMENT) if is_document else BoundedText(room, tail)
+        stderr = BoundedText(min(room, MAX_STDERR))
         reconcile = self.served.reconcile if call.kind == "read" or self.served.writes else "auto"
         factory = ToolFactory(self, io.StringIO(call.stdin), stdout, stderr, reconcile)
         status = guarded(partial(execute, factory, step), factory.say)
         kept, said = stdout.end(), stderr.end()
+        if is_document and len(kept) > room and not stdout.dropped:
+            kept = shorter_document(kept, room)
         dropped = stdout.dropped + stderr.dropped
         return CommandOutput(
             kept, said, status, (stdout.dropped_lines + stderr.dropped_lines, dropped)

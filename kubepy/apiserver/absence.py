@@ -1,7 +1,8 @@
 """The setting ``absent``: objects that the source of an import names and does not hold.
 
 They count as there until somebody makes an object of that name, or deletes them: owners for the
-garbage collector and for controllers, ConfigMaps, Secrets and claims for kubelets.
+garbage collector and for controllers, ConfigMaps, Secrets and claims for kubelets. The entry of a
+namespace that is being deleted says that it holds objects of kinds that the source leaves out.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import AnyObject, Object
 from kubepy.apiserver.strict_fields import field_error, map_of, parse_text
 
 REFERENCE_KINDS = ("ConfigMap", "Secret", "PersistentVolumeClaim")
@@ -19,6 +20,8 @@ class AbsentObject(NamedTuple):
     """An object that is named and not held.
 
     :ivar uid: as owner references name it; "" where only its name is known.
+    :ivar remaining: of a namespace that is held and being deleted, the resources of which it still
+        has objects that the source does not hold: ``widgets.example.org``; "" for all others.
     """
 
     api_version: str
@@ -26,6 +29,7 @@ class AbsentObject(NamedTuple):
     name: str
     namespace: str = ""
     uid: str = ""
+    remaining: str = ""
 
     def as_setting(self) -> Object:
         """Return the entry in ``kubepy.yaml``."""
@@ -35,6 +39,7 @@ class AbsentObject(NamedTuple):
             "namespace": self.namespace,
             "name": self.name,
             "uid": self.uid,
+            "remaining": self.remaining,
         }
         return {name: value for name, value in entry.items() if value}
 
@@ -47,7 +52,8 @@ class AbsentObjects:
 
     def __init__(self, objects: Iterable[AbsentObject] = ()) -> None:
         self.objects = tuple(objects)
-        self._owners = {obj.uid: obj for obj in self.objects if obj.uid}
+        self._remaining = {obj.uid: obj.remaining for obj in self.objects if obj.remaining}
+        self._owners = {obj.uid: obj for obj in self.objects if obj.uid and not obj.remaining}
         self._named = {(obj.kind, obj.namespace, obj.name) for obj in self.objects if not obj.uid}
 
     def __eq__(self, other: object) -> bool:
@@ -88,6 +94,11 @@ class AbsentObjects:
         """Tell whether a ConfigMap, Secret or claim of that name is absent."""
         return (kind, namespace, name) in self._named
 
+    def remaining_in(self, namespace: AnyObject) -> str:
+        """Return the resources of which a namespace that is being deleted has objects that the
+        source does not hold; "" where there are none."""
+        return self._remaining.get(namespace["metadata"].get("uid") or "", "")
+
 
 NO_ABSENT_OBJECTS = AbsentObjects()
 
@@ -105,6 +116,7 @@ def parse_absent(value: Any) -> AbsentObjects:
             "namespace": parse_text,
             "name": parse_text,
             "uid": parse_text,
+            "remaining": parse_text,
         },
         "apiVersion",
         "kind",

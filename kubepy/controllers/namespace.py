@@ -93,6 +93,7 @@ class NamespaceController:
         self._namespace_client = ResourceClient(context.client, NAMESPACES)
         self._clock = context.clock
         self._scheme = context.scheme
+        self._unheld = context.client.settings.absent  # what an imported source leaves out
         self.queue = context.new_queue((FIRST_BACKOFF, LONGEST_BACKOFF))
 
     # --- handlers
@@ -131,6 +132,11 @@ class NamespaceController:
             return
 
         content = self._delete_content(namespace)
+        if self._unheld is not None and self._unheld.remaining_in(namespace):
+            # Its status is still true: it tells of objects that the source does not hold.
+            if content.estimate:
+                self.queue.add_after(key, requeue_delay(content.estimate), repeating=True)
+            return
         status: NamespaceStatus = namespace.get("status") or {}
         conditions = updated_conditions(
             status.get("conditions") or [], condition_updates(content), self._clock.now()

@@ -9,6 +9,7 @@ from kubepy.api.meta import AnyObject, Object, nested_list, nested_map, owner_re
 from kubepy.api.objects.references import ROOT_CA_CONFIG_MAP, references_of
 from kubepy.api.objects.volumes import uses_of
 from kubepy.apiserver.absence import AbsentObject
+from kubepy.importing.contents import absent_contents
 from kubepy.storage import Key
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class AbsentFindings(NamedTuple):
     """The objects that a source names and does not hold.
 
     :ivar owners: they count as there.
+    :ivar remaining: the namespaces that are being deleted and kept by what is absent.
     :ivar needed: what pods that have started must have had; it counts as there.
     :ivar named: all of it by kind: names with their namespaces.
     """
@@ -47,6 +49,7 @@ class AbsentFindings(NamedTuple):
     owners: list[AbsentObject]
     needed: list[AbsentObject]
     named: dict[str, list[str]]
+    remaining: list[AbsentObject]
 
     def without_nodes(self, names: Collection[str]) -> AbsentFindings:
         """Return the findings without the owners that are these nodes: they are made."""
@@ -86,7 +89,12 @@ def find_absent(objects: Mapping[Key, Object], scheme: Scheme) -> AbsentFindings
     listed = {kind: sorted(by_kind[kind]) for kind in sorted(by_kind)}
     absent = [_absent_object(key, scheme) for key in sorted(needed)]
     in_order = sorted(owners.values(), key=lambda owner: (owner.namespace, owner.kind, owner.name))
-    return AbsentFindings(in_order, absent, listed)
+    return AbsentFindings(
+        in_order,
+        absent,
+        listed,
+        list(absent_contents(objects)),
+    )
 
 
 def _shown(namespace: str, name: str) -> str:

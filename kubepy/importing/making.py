@@ -227,7 +227,8 @@ def _settings(
     hooks = webhooks_of(objects)
     if hooks:
         settings["webhooks"] = hooks
-    entries = [entry.as_setting() for entry in (*absent.owners, *absent.needed)]
+    held_open = (*absent.owners, *absent.needed, *absent.remaining)
+    entries = [entry.as_setting() for entry in held_open]
     if entries:
         settings["absent"] = entries
     return settings

@@ -31,6 +31,11 @@ def summary_lines(imported: ImportedCluster, content: SourceContent) -> Iterator
     for (kind, version), number in sorted(taken.converted.items()):
         yield f"converted from {version}: {_number(number, kind)}"
     yield from _section("named, and not in the source", _lines_of_names(imported))
+    for namespace in imported.absent.remaining:
+        yield printable(
+            f"being deleted, and kept by what is not in the source: namespace {namespace.name} "
+            f"({namespace.remaining})"
+        )
     silent = imported.settings.get("kubelet", {}).get("silentNodes", ())
     if silent:
         yield f"not ready, and left so: {_named(silent)}"

@@ -363,3 +363,68 @@ def test_pod_is_collected_once_its_absent_owner_is_deleted() -> None:
     assert cluster.store.get(POD) is None
     with pytest.raises(errors.NotFound):
         cluster.client.delete("replicasets.apps", "web", namespace="shop")
+
+
+def terminating_namespace(message: str, kind: str = "NamespaceContentRemaining") -> dict[str, Any]:
+    """Return the namespace shop, which is being deleted and has content."""
+    condition = {
+        "type": kind,
+        "status": "True",
+        "reason": "SomeResourcesRemain",
+        "message": message,
+        "lastTransitionTime": "2026-03-01T09:00:06Z",
+    }
+    return fields(
+        "Namespace",
+        "shop",
+        metadata={"deletionTimestamp": "2026-03-01T09:00:00Z", "uid": "uid-of-shop"},
+        spec={"finalizers": ["kubernetes"]},
+        status={"phase": "Terminating", "conditions": [condition]},
+    )
+
+
+SHOP = Key("namespaces", "", "shop")
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "remaining"),
+    [
+        (
+            "NamespaceContentRemaining",
+            "Some resources are remaining: widgets.acme.io has 1 resource instances",
+            "widgets.acme.io",
+        ),
+        (
+            "NamespaceContentRemaining",
+            "Some resources are remaining: configmaps. has 2 resource instances",
+            "configmaps",
+        ),
+        (
+            "NamespaceFinalizersRemaining",
+            "Some content in the namespace has finalizers remaining: a.io/x in 1 resource "
+            "instances",
+            "objects with a.io/x",
+        ),
+        ("NamespaceDeletionDiscoveryFailure", "Discovery failed for some groups", "unknown"),
+    ],
+)
+def test_terminating_namespace_stays_where_its_content_is_absent(
+    kind: str, message: str, remaining: str
+) -> None:
+    imported = import_objects([terminating_namespace(message, kind)])
+    cluster = imported.cluster
+    entry = {"apiVersion": "v1", "kind": "Namespace", "name": "shop", "uid": "uid-of-shop"}
+    assert imported.settings["absent"] == [{**entry, "remaining": remaining}]
+    before = cluster.store.get(SHOP)
+    settle(cluster)
+    assert cluster.store.get(SHOP) == before
+    assert before is not None
+
+
+def test_terminating_namespace_whose_content_is_held_goes_with_it() -> None:
+    message = "Some resources are remaining: configmaps. has 1 resource instances"
+    config = fields("ConfigMap", "settings", "shop")
+    imported = import_objects([terminating_namespace(message), config])
+    assert "absent" not in imported.settings
+    settle(imported.cluster)
+    assert imported.cluster.store.get(SHOP) is None

@@ -532,6 +532,10 @@ def terminating_namespace(scene: Scene, namespace: Object) -> Finding:
     """Diagnose a namespace that is being deleted: by its content, of which pods go first, then by
     its finalizers."""
     content = list(content_of(scene, name_of(namespace)))
+    absent_objects = scene.settings.absent
+    unheld = absent_objects.remaining_in(namespace) if absent_objects is not None else ""
+    if not content and unheld:
+        return namespace_with_absent_content(scene, namespace, unheld)
     if not content:
         return empty_namespace(scene, namespace)
     finding = worst(scene, content)
@@ -559,6 +563,19 @@ def terminating_namespace(scene: Scene, namespace: Object) -> Finding:
         *chain,
         remedies=finding.remedies if finding is not None else (),
     )
+
+
+def namespace_with_absent_content(scene: Scene, namespace: Object, unheld: str) -> Finding:
+    """Diagnose a namespace of an imported cluster that is kept by what the source does not hold."""
+    is_held = condition_status(namespace, FINALIZERS_REMAINING) == "True"
+    condition = FINALIZERS_REMAINING if is_held else CONTENT_REMAINING
+    text = f"the source of the import does not hold what remains in it: {unheld}"
+    if condition_status(namespace, condition) == "True":
+        link = scene.condition_link(namespace, condition, text, "message")
+    else:
+        link = scene.link(namespace, "status.phase", text)
+    cause = "namespace-finalizer" if is_held else "namespace-contents"
+    return scene.finding(cause, link)
 
 
 def empty_namespace(scene: Scene, namespace: Object) -> Finding:

@@ -13,6 +13,7 @@ from kubepy.controlplane import manager_lock
 from kubepy.importing.errors import SourceError
 from kubepy.importing.heldkeys import KEYS, keys_value, parse_keys
 from kubepy.importing.rulecomments import own_rules
+from kubepy.importing.taking import SYSTEM
 from kubepy.importing.writing import SETTINGS
 from kubepy.kubelet.modelled.logs import LOG
 from kubepy.kubelet.modelled.records import RECORD
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
     from kubepy.importing.making import ImportedCluster
 
-SYSTEM = Key("namespaces", "", "kube-system")
 MERGED_SETTINGS = ("absent", "clock")
 
 

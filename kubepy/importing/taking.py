@@ -3,6 +3,7 @@ each with its reason."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -15,14 +16,22 @@ from kubepy.apiserver.settings import API_SERVICES
 from kubepy.controlplane.open import ImportedObject, cluster_of_objects
 from kubepy.importing.conversion import converted
 from kubepy.importing.documents import SourceObject
+from kubepy.importing.errors import SourceError
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 from kubepy.storage import Key
+
+with lazy_imports():
+    from kubepy.storage import yaml
 
 if TYPE_CHECKING:
     from kubepy.api.scheme import Resource
     from kubepy.apiserver.cluster import LocalCluster
 
 EVENTS = "events"
+SYSTEM = Key("namespaces", "", "kube-system")
+LARGEST_OBJECT = 3 * 1024 * 1024  # bytes in YAML: the largest file that a state folder takes
+LARGE = LARGEST_OBJECT // 4  # characters in JSON: what is smaller there is not larger in YAML
 _KEY = re.compile(r"\[[^\]]*\]")
 
 
@@ -66,9 +75,11 @@ class Taker:
             Counter(),
         )
         self._cluster = cluster_of_objects((), {}, {})
+        self._uid_of_system = ""
+        self._shown_of_system = ""  # the file with the first namespace kube-system
 
     def take(self, objects: Iterable[SourceObject], show: Callable[[int], None]) -> TakenObjects:
-        """Take what can be taken.
+        """Take what can be taken. Raises SourceError for objects of two clusters.
 
         :param show: is called with the number of objects so far.
         """
@@ -81,7 +92,28 @@ class Taker:
         for number, source in enumerate(by_turn[False], 1):
             show(number)
             self._take_one(source)
+        self._refuse_second_holders_of_uids()
         return self._taken
+
+    def _refuse_second_holders_of_uids(self) -> None:
+        """Take only one of the objects that have one uid: the newest."""
+        keys_by_uid: dict[str, Key] = {}
+        objects = self._taken.objects
+        for key in sorted(objects):
+            uid = objects[key]["metadata"]["uid"]
+            other = keys_by_uid.get(uid)
+            if other is None:
+                keys_by_uid[uid] = key
+                continue
+            newer, older = other, key
+            if _is_newer(objects[key], objects[other]):
+                newer, older = key, other
+            keys_by_uid[uid] = newer
+            refused = objects.pop(older)
+            reason = f"it has the uid of {_title(objects[newer])}, which is taken"
+            self._taken.refused.append(
+                RefusedObject(_kind_text(refused), _name_text(refused), reason)
+            )
 
     def _cluster_of_definitions(self) -> LocalCluster:
         """Return a cluster that knows the custom resources of the source."""
@@ -96,14 +128,31 @@ class Taker:
     def _take_one(self, source: SourceObject) -> None:
         obj = source.object
         try:
-            self._keep(obj)
+            key = self._keep(obj)
+            if key == SYSTEM:
+                self._check_same_cluster(source)
         except NotTakenError as refusal:
             self._taken.refused.append(
                 RefusedObject(_kind_text(obj), _name_text(obj), str(refusal))
             )
 
-    def _keep(self, obj: Object) -> None:
-        """Keep an object under its key. Raises NotTakenError."""
+    def _check_same_cluster(self, source: SourceObject) -> None:
+        """Raise SourceError where the namespace kube-system shows that a file is of another cluster
+        than those before it."""
+        kept = self._taken.objects.get(SYSTEM)
+        uid = source.object["metadata"].get("uid")
+        if kept is None or not uid:
+            return
+        self._uid_of_system = self._uid_of_system or uid
+        self._shown_of_system = self._shown_of_system or source.shown
+        if uid != self._uid_of_system:
+            raise SourceError(
+                f"{source.shown}: is of another cluster than {self._shown_of_system}: its "
+                "namespace kube-system has another uid"
+            )
+
+    def _keep(self, obj: Object) -> Key:
+        """Keep an object under its key, and return this. Raises NotTakenError."""
         metadata = obj.get("metadata")
         if not isinstance(metadata, dict):
             raise NotTakenError("it has no metadata")
@@ -120,12 +169,15 @@ class Taker:
         missing = self._cluster.missing_fields(resource, decoded)
         if missing:
             raise NotTakenError(missing[0])
+        if _is_too_large(decoded):
+            raise NotTakenError(f"it is larger than {LARGEST_OBJECT >> 20} MiB in YAML")
         key = Key(resource.storage_key, namespace, name)
         is_manifest = not decoded["metadata"].get("uid")
         kept = self._taken.manifests if is_manifest else self._taken.objects
         before = kept.get(key)
         if before is None or _is_newer(decoded, before):
             kept[key] = decoded
+        return key
 
     def _in_known_version(self, obj: Object) -> tuple[Object, Resource]:
         """Return an object in a version that is served, and its resource. Raises NotTakenError."""
@@ -207,6 +259,14 @@ class Taker:
         return decoded
 
 
+def _is_too_large(obj: Object) -> bool:
+    """Tell whether no state folder takes an object. Its managers are in a file of their own."""
+    if len(json.dumps(obj)) < LARGE:
+        return False
+    metadata = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
+    return len(yaml.dump({**obj, "metadata": metadata}).encode()) > LARGEST_OBJECT
+
+
 def _placed(metadata: Object, namespace: str) -> Object:
     """Return metadata in a namespace, or in none."""
     rest = {name: value for name, value in metadata.items() if name != "namespace"}
@@ -234,6 +294,10 @@ def _kind_text(obj: Object) -> str:
     api_version, kind = obj.get("apiVersion"), obj.get("kind")
     group = api_version.rpartition("/")[0] if isinstance(api_version, str) else ""
     return printable(f"{kind}.{group}" if group else f"{kind}")
+
+
+def _title(obj: Object) -> str:
+    return f"{_kind_text(obj)} {_name_text(obj)}"
 
 
 def _name_text(obj: Object) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from kubepy.importing.errors import SourceError
-from kubepy.importing.making import ImportOptions
-from kubepy.importing.taking import RefusedObject
+from kubepy.importing.making import ImportOptions, make_cluster
+from kubepy.importing.taking import LARGEST_OBJECT, RefusedObject
 from kubepy.storage import Key
-from tests.importing.conftest import fields, import_objects, pod
+from kubepy.storage.folder.files import MAX_SIZE
+from tests.importing.conftest import fields, file_of, import_objects, pod, read
 
 THINGS = Key("things.example.org", "shop", "t")
 
@@ -181,3 +183,42 @@ def test_values_of_secrets_are_replaced_unless_they_are_kept(keeps: bool) -> Non
     assert list(stored["data"]) == ["a", "b"]
     assert ("c2VjcmV0" in str(stored), "secret" in str(stored["metadata"])) == (keeps, keeps)
     assert imported.replaced == (0 if keeps else 1)
+
+
+def test_object_that_no_folder_takes_is_listed() -> None:
+    huge = fields("ConfigMap", "huge", "shop", data={"a": "x" * LARGEST_OBJECT})
+    imported = import_objects([huge, fields("ConfigMap", "small", "shop")])
+    reason = "it is larger than 3 MiB in YAML"
+    assert imported.taken.refused == [RefusedObject("ConfigMap", "shop/huge", reason)]
+    assert imported.cluster.store.get(Key("configmaps", "shop", "small")) is not None
+    assert LARGEST_OBJECT == MAX_SIZE
+
+
+def test_of_objects_with_one_uid_the_newest_is_taken() -> None:
+    maps = [
+        fields("ConfigMap", name, "shop", metadata={"uid": "same", "resourceVersion": revision})
+        for name, revision in (("a", "10"), ("b", "12"), ("c", "11"))
+    ]
+    imported = import_objects(maps)
+    reason = "it has the uid of ConfigMap shop/b, which is taken"
+    assert imported.taken.refused == [
+        RefusedObject("ConfigMap", "shop/a", reason),
+        RefusedObject("ConfigMap", "shop/c", reason),
+    ]
+    assert imported.cluster.store.get(Key("configmaps", "shop", "b")) is not None
+    assert imported.cluster.store.get(Key("configmaps", "shop", "a")) is None
+
+
+def test_sources_of_two_clusters_are_refused() -> None:
+    systems = [
+        json.dumps(
+            {"apiVersion": "v1", **fields("Namespace", "kube-system", metadata={"uid": uid})}
+        )
+        for uid in ("one", "two")
+    ]
+    content = read(file_of(systems[0], "a.json"), file_of(systems[1], "b.json"))
+    message = r"^b\.json: is of another cluster than a\.json: its namespace kube-system has another"
+    with pytest.raises(SourceError, match=message):
+        make_cluster(content, ImportOptions(), lambda activity, number: None)
+    content = read(file_of(systems[0], "a.json"), file_of(systems[0], "b.json"))
+    make_cluster(content, ImportOptions(), lambda activity, number: None)

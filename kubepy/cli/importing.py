@@ -152,12 +152,13 @@ def import_(factory: Factory, options: ImportCommandOptions) -> None:
         _require_new(factory)
     run = ImportRun(factory, options, choices, live)
     with _ending_on_sigterm():
-        if options.into:
-            run.merge_into(options.into)
-        else:
-            run.make()
-            if options.changed("record"):
-                run.record(options.record)
+        with run.saying_that_nothing_is_made():
+            if options.into:
+                run.merge_into(options.into)
+            else:
+                run.make()
+        if options.changed("record"):
+            run.record(options.record)
 
 
 class ImportRun:
@@ -175,6 +176,20 @@ class ImportRun:
         self._choices = choices
         self._live = live
         self._is_recording = options.changed("record")
+        self._is_done = False  # the cluster is in its place
+
+    @contextmanager
+    def saying_that_nothing_is_made(self) -> Iterator[None]:
+        """Say so of a block that somebody ends before the cluster is in its place."""
+        try:
+            yield
+        except (KeyboardInterrupt, SilentExit) as end:
+            self._factory.progress.clear()
+            if not self._is_done:
+                self._factory.say("interrupted: nothing was made or changed")
+            if isinstance(end, SilentExit):
+                raise
+            raise SilentExit(128 + signal.SIGINT) from None
 
     def make(self) -> None:
         """Make a new cluster, and report."""
@@ -184,6 +199,7 @@ class ImportRun:
         write_cluster(
             imported.cluster, factory.place, lambda text: with_comments(text, imported.learned)
         )
+        self._is_done = True
         factory.progress.clear()
         self._report(imported, content)
         factory.print(f"cluster created in {printable(factory.shown_place)}")
@@ -193,6 +209,7 @@ class ImportRun:
         imported, content = self._read()
         has_unread_files = self._live is None and bool(content.unread)
         changes = self._merge(imported, folder, has_unread_files=has_unread_files)
+        self._is_done = True
         self._factory.progress.clear()
         self._report(imported, content)
         self._factory.print(f"{printable(folder)}: {changes}")

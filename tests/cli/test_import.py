@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from kubepy.cli.errors import SilentExit
 from tests.cli.conftest import Kubepy, run
 from tests.importing.conftest import (
     kinds_of,
@@ -360,7 +361,9 @@ def test_import_that_is_ended_leaves_nothing(tmp_path: Path, printed: str) -> No
     place.mkdir()
     command = [sys.executable, "-m", "kubepy", "--state", "new", "import", str(source)]
     for delay in (0.3, 0.6, 0.9):
-        process = subprocess.Popen(command, cwd=place, stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            command, cwd=place, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         time.sleep(delay)
         process.send_signal(signal.SIGTERM)
         status = process.wait(30)
@@ -368,6 +371,24 @@ def test_import_that_is_ended_leaves_nothing(tmp_path: Path, printed: str) -> No
         assert names == ([] if status else ["new"])
         if not status:
             break
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt, SilentExit])
+def test_import_that_is_interrupted_says_that_nothing_is_made(
+    bare: Kubepy,
+    folder: Path,
+    printed: str,
+    monkeypatch: pytest.MonkeyPatch,
+    end: type[BaseException],
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise end
+
+    monkeypatch.setattr("kubepy.cli.importing.make_cluster", interrupt)
+    done = bare("import", "-", stdin=printed)
+    assert done.status == (130 if end is KeyboardInterrupt else 1)
+    assert (done.out, done.err) == ("", "interrupted: nothing was made or changed\n")
+    assert os.listdir(folder) == []
 
 
 def test_leftover_of_a_killed_import_is_removed(bare: Kubepy, folder: Path, printed: str) -> None:

@@ -1,8 +1,9 @@
 """The setting ``absent``: objects that the source of an import names and does not hold.
 
 They count as there until somebody makes an object of that name, or deletes them: owners for the
-garbage collector and for controllers, ConfigMaps, Secrets and claims for kubelets. The entry of a
-namespace that is being deleted says that it holds objects of kinds that the source leaves out.
+garbage collector and for controllers, ConfigMaps, Secrets and claims for kubelets, claims and the
+revision that is being updated from for the StatefulSet controller. The entry of a namespace that is
+being deleted says that it holds objects of kinds that the source leaves out.
 """
 
 from __future__ import annotations

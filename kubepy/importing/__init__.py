@@ -11,7 +11,7 @@
 | ``taking`` | the choice of what can be taken, and what cannot with its reason |
 | ``absent`` | what the objects name and the source does not hold |
 | ``contents`` | what namespaces that are being deleted have and the source does not hold |
-| ``nodes``, ``replicasets``, ``derived`` | what a source leaves out and tells of |
+| ``nodes``, ``replicasets``, ``revisions``, ``derived`` | what a source leaves out and tells of |
 | ``secrets`` | values of Secrets, and what stands for them |
 | ``times`` | the newest time of a source, which becomes the cluster's |
 | ``podlogs`` | logs as the cluster keeps them |

@@ -10,6 +10,7 @@ from kubepy.api.objects.references import ROOT_CA_CONFIG_MAP, references_of
 from kubepy.api.objects.volumes import uses_of
 from kubepy.apiserver.absence import AbsentObject
 from kubepy.importing.contents import absent_contents
+from kubepy.importing.revisions import absent_revisions
 from kubepy.storage import Key
 
 if TYPE_CHECKING:
@@ -78,6 +79,10 @@ def find_absent(objects: Mapping[Key, Object], scheme: Scheme) -> AbsentFindings
             named[other.key] = None
             if other.keeps_waiting:
                 needed[other.key] = None
+
+    for key in absent_revisions(objects):
+        named[key] = None
+        needed[key] = None
 
     by_kind: dict[str, set[str]] = {}
     for owner in owners.values():

@@ -21,15 +21,13 @@ from kubepy.api.meta import (
     nested_map,
 )
 from kubepy.controlplane import build_manager, manager_lock
+from kubepy.importing.revisions import HASH, HASH_OF_SETS, REVISIONS, former_revision
 from kubepy.runtime.checkpoint import CHECKPOINT, MEMORIES
 from kubepy.runtime.history import new_revision
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
 
-REVISIONS = "controllerrevisions.apps"
-HASH = "controller-revision-hash"
-HASH_OF_SETS = "controller.kubernetes.io/hash"  # of StatefulSets
 GENERATION = "pod-template-generation"  # label of a DaemonSet's pods
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"  # annotation of a DaemonSet
 # The controllers that make the objects of a resource, and write nothing else.
@@ -95,6 +93,9 @@ def _revisions(cluster: LocalCluster) -> Iterator[Object]:
                 ),
             )
     for stateful_set in cluster.client.list("statefulsets.apps").items:
+        former = former_revision(stateful_set, pods.get(namespace_of(stateful_set), ()))
+        if former is not None:
+            yield former
         name = nested_map(stateful_set, "status").get("updateRevision") or ""
         hash_ = name.removeprefix(f"{name_of(stateful_set)}-")
         if hash_ and hash_ != name:

@@ -428,3 +428,43 @@ def test_terminating_namespace_whose_content_is_held_goes_with_it() -> None:
     assert "absent" not in imported.settings
     settle(imported.cluster)
     assert imported.cluster.store.get(SHOP) is None
+
+
+ROLLOUT = {
+    "currentRevision": "db-5b7c9d8f6b",
+    "updateRevision": "db-6c8d7f9b5d",
+    "replicas": 2,
+    "readyReplicas": 2,
+    "availableReplicas": 2,
+    "currentReplicas": 1,
+    "updatedReplicas": 1,
+    "collisionCount": 0,
+}
+ON_DELETE = {"replicas": 2, "updateStrategy": {"type": "OnDelete"}}
+OLD_REVISION = Key("controllerrevisions.apps", "shop", "db-5b7c9d8f6b")
+
+
+def test_revision_that_a_stateful_set_is_updated_from_is_read_from_its_pods() -> None:
+    pods = [stateful_pod("db-0", image="old"), stateful_pod("db-1", "6c8d7f9b5d")]
+    imported = import_objects([stateful_set(spec=ON_DELETE, status=ROLLOUT), *pods])
+    assert "ControllerRevision.apps" not in imported.absent.named
+    cluster = imported.cluster
+    revision = cluster.store.get(OLD_REVISION)
+    assert revision is not None
+    (container,) = revision["data"]["spec"]["template"]["spec"]["containers"]
+    assert (container["image"], revision["revision"]) == ("old", 1)
+    settle(cluster)
+    after = cluster.client.get("statefulsets.apps", "db", namespace="shop")
+    assert after["status"] == ROLLOUT
+
+
+def test_revision_that_no_pod_tells_is_absent_and_stays_the_current_one() -> None:
+    pods = [stateful_pod("db-0", image="old"), stateful_pod("db-1", "6c8d7f9b5d", "injected")]
+    imported = import_objects([stateful_set(spec=ON_DELETE, status=ROLLOUT), *pods])
+    assert imported.absent.named["ControllerRevision.apps"] == ["shop/db-5b7c9d8f6b"]
+    cluster = imported.cluster
+    assert cluster.store.get(OLD_REVISION) is None
+    settle(cluster)
+    status = cluster.client.get("statefulsets.apps", "db", namespace="shop")["status"]
+    assert status["currentRevision"] == "db-5b7c9d8f6b"
+    assert (status["currentReplicas"], status["updatedReplicas"]) == (1, 1)

@@ -141,7 +141,8 @@ class StatefulSetController:
         update, collisions = self._update_revision(stateful_set, revisions)
         current_name = (stateful_set.get("status") or {}).get("currentRevision")
         current = next(
-            (revision for revision in revisions if name_of(revision) == current_name), update
+            (revision for revision in revisions if name_of(revision) == current_name),
+            self._without_revision(stateful_set, current_name or "", update),
         )
         return StatefulSetState(
             key,
@@ -160,6 +161,17 @@ class StatefulSetController:
                 key, wanted=stateful_set["spec"].get("replicas", 1), existing=len(pods)
             ),
         )
+
+    def _without_revision(
+        self, stateful_set: StatefulSet, current_name: str, update: ControllerRevision
+    ) -> ControllerRevision:
+        """Return the current revision of a set that lacks it: the update revision; under the name
+        of the current one where an imported source names it without its template."""
+        absent = self._client.settings.absent
+        namespace = namespace_of(stateful_set)
+        if absent is None or not absent.has("ControllerRevision", namespace, current_name):
+            return update
+        return {**update, "metadata": {**update["metadata"], "name": current_name}}
 
     def _index_replica(self, pod: Pod) -> tuple[str, Replica] | None:
         """Group the pods that StatefulSets control by the StatefulSet's uid; those that are to be

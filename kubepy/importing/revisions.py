@@ -84,9 +84,9 @@ def absent_revisions(objects: Mapping[Key, Object]) -> Iterator[Key]:
         if key.resource != STATEFUL_SETS:
             continue
         current, update = _names_of(stateful_set)
-        in_namespace = [pod for pod in pods if namespace_of(pod) == key.namespace]
         if not current or current == update:
             continue
+        in_namespace = [pod for pod in pods if namespace_of(pod) == key.namespace]
         if former_revision(stateful_set, in_namespace) is None:
             yield Key(REVISIONS, key.namespace, current)
 

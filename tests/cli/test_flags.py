@@ -255,6 +255,8 @@ def test_golden_file_has_every_command_of_kubectl() -> None:
         "why",
         "timeline",
         "rollout diff",
+        "import",
+        "mcp",
     )
     own = {
         name

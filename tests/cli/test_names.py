@@ -95,6 +95,7 @@ def test_help_of_kubectl_has_no_word_of_kubepy(name: str, monkeypatch: pytest.Mo
         "rename-context kubepy",
         "kubepy.dev/",
         "kubepy.yaml",
+        "kubepy-plan.yaml",
         ".kubepy",
         "kubepy-intent",
         "complete-kubepy",

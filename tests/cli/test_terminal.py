@@ -605,6 +605,7 @@ def test_only_the_streams_of_commands_are_written_to() -> None:
         "cli/program.py",
         "cli/runtime/factory.py",
         "cli/git/intent.py",
+        "comments.py",  # a program of its own
         "server/controllers.py",
         "shell/utilities/pythonscript.py",  # a word of the programs that it carries out
         "testing/shell.py",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PARTS = ("env", "envFrom", "startupProbe", "livenessProbe", "readinessProbe", "lifecycle")
 HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc")
 # Fields that say of whom the others are, and not what the container does.
-UNSHOWN = frozenset(("programs", "serves", "writes", "lacks"))
+UNSHOWN = frozenset(("programs", "serves", "writes", "lacks", "user"))
 
 
 class Said(NamedTuple):

@@ -175,7 +175,7 @@ class ClusterSettings(NamedTuple):
     :param bootstrap: ``minimal`` or ``full``: whether the objects that every cluster has are
         implied, or files that controllers keep.
     :param webhooks: the URLs at which the Services of webhooks answer, by ``namespace/name`` or
-        ``namespace/name:port``.
+        ``namespace/name:port``; ``allows`` where they allow everything.
     :param kubelet: how pods live that no annotation speaks of.
     :param admission: which plugins do not run.
     :param timeline: how long the cluster remembers what has happened.

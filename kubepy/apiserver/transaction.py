@@ -3,7 +3,7 @@ writes."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kubepy.api.meta import Object, name_of, namespace_of
@@ -86,10 +86,6 @@ class RequestTransaction:
         if obj is None and self._implied and key.resource in IMPLIED:
             return self._implied.get(key, self._stored)
         return obj
-
-    def read_ahead(self, keys: Collection[Key]) -> None:
-        """Read objects together that will be asked for one by one."""
-        self._transaction.read_ahead(keys)
 
     def count_pods(self) -> int:
         """Return the number of pods in all namespaces, with those that this transaction has

@@ -56,7 +56,7 @@ def resolve(
     )
     server_name = f"{name}.{namespace}.svc"
     shown = f"https://{server_name}:{port}{_joined(service.get('path') or '')}?timeout={timeout}s"
-    address = services.get(f"{namespace}/{name}:{port}") or services.get(f"{namespace}/{name}")
+    address = _mapped(services, namespace, name, port)
     if address and address != ALLOWS:
         return Endpoint(shown, address, server_name, ca_bundle)
     reason = unreachable_reason(get(Key("services", namespace, name)), name, port)
@@ -77,11 +77,15 @@ def allows_everything(
     namespace = service.get("namespace", "")
     name = service.get("name", "")
     port = service.get("port") or 443
-    mapped = services.get(f"{namespace}/{name}:{port}") or services.get(f"{namespace}/{name}")
-    if mapped != ALLOWS:
+    if _mapped(services, namespace, name, port) != ALLOWS:
         return False
     endpoints = get(Key("endpoints", namespace, name)) or {}
     return any(subset.get("addresses") for subset in endpoints.get("subsets") or ())
+
+
+def _mapped(services: Mapping[str, str], namespace: str, name: str, port: int) -> str | None:
+    """Return what a port of a Service is mapped to, or else the whole Service; None: nothing."""
+    return services.get(f"{namespace}/{name}:{port}") or services.get(f"{namespace}/{name}")
 
 
 def _joined(path: str) -> str:

@@ -101,12 +101,9 @@ class Recorder:
         if host:
             source["host"] = host
         with self._client.transaction() as transaction:
-            name = reference.get("name", "")
-            self._load_stored(transaction, namespace, name)
-            if len(events) > 1:
-                transaction.read_ahead(_names_from(namespace, name, now, len(events) + 1))
+            self._load_stored(transaction, namespace, reference.get("name", ""))
             is_taken = takes_events(transaction, namespace)
-            number = _nanoseconds(now)
+            number = 0
             for parts in events:
                 about = reference
                 if parts.field_path:
@@ -202,7 +199,7 @@ def store_event(
     """
     metadata = event["metadata"]
     about = event["involvedObject"].get("name", "")
-    nanoseconds = max(_nanoseconds(now), number)
+    nanoseconds = max((now - EPOCH) // timedelta(microseconds=1) * 1000, number)
     metadata["creationTimestamp"] = format_time(now)
     while True:
         key = Key(EVENTS, metadata["namespace"], _event_name(about, nanoseconds))
@@ -222,19 +219,6 @@ def store_event(
 def begins_names(about: str) -> bool:
     """Tell whether the names of events about an object of a name begin with that."""
     return not dns1123_subdomain(_event_name(about, 2**64 - 1))
-
-
-def _names_from(namespace: str, about: str, now: datetime, count: int) -> list[Key]:
-    """Return the keys of the first names that events about an object have at a moment."""
-    first = _nanoseconds(now)
-    keys: list[Key] = []
-    for number in range(count):
-        keys.append(Key(EVENTS, namespace, _event_name(about, first + number)))
-    return keys
-
-
-def _nanoseconds(now: datetime) -> int:
-    return (now - EPOCH) // timedelta(microseconds=1) * 1000
 
 
 def _event_name(about: str, nanoseconds: int) -> str:

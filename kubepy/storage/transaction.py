@@ -162,9 +162,8 @@ class BufferedTransaction(Generic[Stored]):
         """Return a stored object, one whose time is over too; None where there is none."""
         raise NotImplementedError
 
-    def load_together(self, keys: Collection[Key]) -> Iterable[tuple[Key, Stored | None]]:
-        """Return stored objects, those of them that are cheaper to load so than one by one; None
-        for a key under which there is known to be none."""
+    def load_together(self, keys: Collection[Key]) -> Iterable[tuple[Key, Stored]]:
+        """Return stored objects, those of them that are cheaper to load so than one by one."""
         return ()
 
     def load_all(self, resource: str, namespace: str | None) -> Iterable[Stored]:

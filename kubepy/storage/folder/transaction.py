@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from math import inf
 
 from kubepy.storage.errors import FolderError
@@ -99,20 +100,14 @@ class FolderTransaction(BufferedTransaction[Row]):
             row = self._access.run(lambda: self._existing_row(key))
         return self._note_tombstone(row)
 
-    def load_together(self, keys: Collection[Key]) -> Iterable[tuple[Key, Row | None]]:
-        is_current = self._is_refreshed or all(key.resource in self._volatile for key in keys)
-        if not keys or not is_current:  # edits of each count before it is read
+    def load_together(self, keys: Collection[Key]) -> Iterable[tuple[Key, Row]]:
+        if not self._is_refreshed:  # edits of each count before it is read
             return []
-        try:
-            rows = self.database().rows_of(keys)
-        except (DamagedError, sqlite3.Error, TypeError, ValueError):
-            return []  # that shows again when one is loaded alone
-        loaded: dict[Key, Row | None] = {row.key: row for row in rows if row.json is not None}
-        removed = {row.key for row in rows if row.json is None}
-        for key in keys:
-            if key.resource in self._volatile and key not in removed:
-                loaded.setdefault(key, None)
-        return loaded.items()
+        with suppress(
+            DamagedError, sqlite3.Error, TypeError, ValueError
+        ):  # that shows again when one is loaded alone
+            return [(row.key, row) for row in self.database().rows_of(keys) if row.json is not None]
+        return []
 
     def _existing_row(self, key: Key) -> Row | None:
         """Return the row of a key. Raises DamagedError where there is one that cannot be looked

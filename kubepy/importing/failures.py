@@ -25,10 +25,15 @@ from kubepy.importing.evidence import (
 )
 from kubepy.kubelet.lastingvolumes import unprocessed_claims
 from kubepy.kubelet.modelled.statuses import START_ERROR
-from kubepy.kubelet.obstacles import CONFIG_ERROR, CREATING, INITIALIZING, INVALID_IMAGE_NAME
+from kubepy.kubelet.obstacles import (
+    CONFIG_ERROR,
+    CRASH_LOOP,
+    CREATING,
+    INITIALIZING,
+    INVALID_IMAGE_NAME,
+    PULL_REASONS,
+)
 
-PULL_REASONS = ("ErrImagePull", "ImagePullBackOff")
-CRASH_LOOP = "CrashLoopBackOff"
 RUNTIME_ERRORS = (START_ERROR, "ContainerCannotRun")
 OUT_OF_MEMORY = "OOMKilled"
 # Ends that say nothing of the container: its node or its kubelet was restarted.

@@ -84,6 +84,7 @@ TIMES = frozenset(("ready_after", "stops_after"))
 # A container is known if one of these is said of it.
 SAYS_ENOUGH = frozenset(("program", "runs_for", "exit_code", "outcome", "entrypoint", "command"))
 REFERENCES = {"configMapRef": "configmaps", "secretRef": "secrets"}  # resources, by envFrom's field
+OF_TABLE = "well-known image"  # what the sources of its fields begin with
 EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
@@ -606,7 +607,7 @@ def _say_facts(
             say(
                 field,
                 value,
-                f"well-known image {source}",
+                f"{OF_TABLE} {source}",
             )
 
 

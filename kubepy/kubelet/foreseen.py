@@ -25,7 +25,14 @@ from kubepy.api.objects.unknowns import (
 )
 from kubepy.api.objects.usage import AnnotationError
 from kubepy.apiserver.settings import MODELLED
-from kubepy.kubelet.behaviours import SAYS_ENOUGH, Behaviours, answer_to, containers_of, finder
+from kubepy.kubelet.behaviours import (
+    OF_TABLE,
+    SAYS_ENOUGH,
+    Behaviours,
+    answer_to,
+    containers_of,
+    finder,
+)
 from kubepy.kubelet.modelled.programs import program_of
 from kubepy.lazy import lazy_imports
 from kubepy.shell.words import OWN_WORDS, SHELLS, is_known_program, program_name
@@ -196,7 +203,7 @@ def _of_container(container: Container, behaviour: Behaviour, ends: bool) -> Ite
 def _ruled(sources: Mapping[str, str]) -> Iterator[str]:
     """Yield the fields that something else says than the table of well-known images."""
     for field, source in sources.items():
-        if not source.startswith("well-known image "):
+        if not source.startswith(OF_TABLE):
             yield field
 
 

@@ -15,7 +15,7 @@ from kubepy.api.meta import namespace_of
 from kubepy.api.objects.images import image_name_problem
 from kubepy.api.objects.pods import is_restartable_init_container
 from kubepy.api.objects.references import Find, missing_references
-from kubepy.kubelet.outcomes import PULL_FAILED, UNPULLED, StartObstacles, Waiting
+from kubepy.kubelet.outcomes import CRASHED, PULL_FAILED, UNPULLED, StartObstacles, Waiting
 from kubepy.quoting import quote
 
 if TYPE_CHECKING:
@@ -25,7 +25,10 @@ CREATING = "ContainerCreating"
 INITIALIZING = "PodInitializing"
 INVALID_IMAGE_NAME = "InvalidImageName"
 CONFIG_ERROR = "CreateContainerConfigError"
-PULL_REASONS = (UNPULLED.reason, PULL_FAILED.reason)
+ERR_IMAGE_PULL = PULL_FAILED.reason
+IMAGE_PULL_BACKOFF = UNPULLED.reason
+PULL_REASONS = (IMAGE_PULL_BACKOFF, ERR_IMAGE_PULL)
+CRASH_LOOP = CRASHED.reason
 NO_OBSTACLES = StartObstacles()
 
 

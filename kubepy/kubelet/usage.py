@@ -13,7 +13,7 @@ from kubepy.api.objects.outcomes import UnknownOutcomeError
 from kubepy.api.objects.usage import MEASURED, AnnotationError, Usage, measured_containers
 from kubepy.api.values.quantity import BINARY_SI, Quantity
 from kubepy.apiserver.settings import ESTIMATED, MODELLED
-from kubepy.kubelet.behaviours import Behaviours
+from kubepy.kubelet.behaviours import OF_TABLE, Behaviours
 from kubepy.kubelet.modelled.agent import ClientView
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from kubepy.apiserver.client import Client
     from kubepy.kubelet.behaviours import Behaviour
 
-OF_TABLE = "well-known image"  # what the sources of such fields begin with
 # Hundredths of its requests that a container uses of which nothing is known: an idle server.
 SHARES = {"cpu": 10, "memory": 50}
 

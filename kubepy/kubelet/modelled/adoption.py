@@ -17,7 +17,13 @@ from kubepy.api.objects.pods import get_condition
 from kubepy.api.values.goformat import parse_duration
 from kubepy.kubelet.modelled.records import ContainerRecord, PodRecord, RunEnd
 from kubepy.kubelet.modelled.statuses import NEVER_STARTED
-from kubepy.kubelet.obstacles import CREATING, INITIALIZING
+from kubepy.kubelet.obstacles import (
+    CRASH_LOOP,
+    CREATING,
+    ERR_IMAGE_PULL,
+    INITIALIZING,
+    PULL_REASONS,
+)
 from kubepy.kubelet.reporting import READY_TO_START
 from kubepy.kubelet.restarts import (
     LONGEST_BACKOFF,
@@ -29,8 +35,6 @@ from kubepy.kubelet.restarts import (
 if TYPE_CHECKING:
     from kubepy.api.typed import ContainerStateTerminated, ContainerStatus, Pod
 
-ERR_IMAGE_PULL, IMAGE_PULL_BACKOFF = "ErrImagePull", "ImagePullBackOff"
-CRASH_LOOP = "CrashLoopBackOff"
 BEGINNING = (CREATING, INITIALIZING, "")  # reasons to wait that follow from the pod as a whole
 BACKOFF = re.compile(r"back-off (\S+) restarting")
 SOON = timedelta(seconds=1)  # what is overdue happens then: a kubelet does not look all the time
@@ -125,7 +129,7 @@ def _set_waiting(
         return
     record.reason = reason
     record.message = waiting.get("message", "")
-    if reason in (ERR_IMAGE_PULL, IMAGE_PULL_BACKOFF):
+    if reason in PULL_REASONS:
         _set_pulls(
             record,
             begin,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kubepy.api.meta import annotations_of, namespace_of
 from kubepy.api.objects.outcomes import IGNORED, REFERENCES
+from kubepy.api.objects.pods import CONTAINER_LISTS
 from kubepy.kubelet.lastingvolumes import claim_name, volume_of_claim
 from kubepy.kubelet.payloads import MountError
 
@@ -22,7 +23,6 @@ CLAIM = "PersistentVolumeClaim"
 KEY_SOURCES = ("configMapKeyRef", "secretKeyRef")
 ALL_KEYS_SOURCES = ("configMapRef", "secretRef")
 VOLUME_SOURCES = ("configMap", "secret")
-CONTAINER_FIELDS = ("initContainers", "containers", "ephemeralContainers")
 
 
 def ignores_references(pod: Pod, node: Node, defaults: Mapping[str, str]) -> bool:
@@ -46,7 +46,7 @@ def without_absent_references(pod: Pod, find: Find, absent: AbsentObjects) -> Po
 
 def _lenient(pod: Pod, find: Find, is_optional: IsOptional) -> Pod:
     spec: Object = {**pod["spec"]}
-    for field in CONTAINER_FIELDS:
+    for field in CONTAINER_LISTS:
         if spec.get(field):
             spec[field] = [_optional_container(container, is_optional) for container in spec[field]]
     if spec.get("volumes"):

@@ -218,7 +218,7 @@ class ModelledPods:
         """Remove the logs of a pod that just ran, and was imported with them."""
         for status in (pod.get("status") or {}).get("containerStatuses") or ():
             restarts = status.get("restartCount", 0)
-            for run in (restarts + 1, restarts):
+            for run in range(max(restarts, 1), restarts + 2):
                 self.agent.logs.remove(uid_of(pod), status["name"], run)
 
     def forget(self, pod: Pod) -> None:

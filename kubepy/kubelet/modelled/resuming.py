@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from kubepy.api.clock import parse_time
 from kubepy.api.meta import is_being_deleted
-from kubepy.api.objects.outcomes import STOPS_AFTER
 from kubepy.kubelet.modelled.probing import LIVENESS, STARTUP, probes_of, tick
 from kubepy.kubelet.modelled.records import ContainerRecord, ProbeRecord, Stopping
 from kubepy.kubelet.modelled.starting import set_ruled_times
+from kubepy.kubelet.modelled.stopping import ruled_stop
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Container
@@ -110,17 +110,7 @@ def _stop_time(
     life: PodLife, container: Container, asked: datetime, deadline: datetime
 ) -> datetime | None:
     """Return when a container has stopped by the rules; None: at the deadline."""
-    stops_after = life.host.behaviour(container).stops_after
-    if stops_after is None or isinstance(stops_after, str):
-        return None
-    low, high = stops_after
-    stops = asked + timedelta(
-        seconds=life.host.draw(
-            STOPS_AFTER,
-            low,
-            high,
-        )
-    )
-    if stops <= life.now:
+    stops = ruled_stop(life, container, asked)
+    if stops is None or stops <= life.now:
         return None
     return min(stops, deadline)

@@ -27,7 +27,12 @@ from kubepy.kubelet.modelled.stopping import (
     hook_problem,
     stop_container,
 )
-from kubepy.kubelet.obstacles import CONFIG_ERROR, INVALID_IMAGE_NAME
+from kubepy.kubelet.obstacles import (
+    CONFIG_ERROR,
+    ERR_IMAGE_PULL,
+    IMAGE_PULL_BACKOFF,
+    INVALID_IMAGE_NAME,
+)
 from kubepy.kubelet.reporting import reported_image
 from kubepy.kubelet.restarts import PULL_ERROR_SECONDS
 from kubepy.quoting import quote
@@ -37,7 +42,6 @@ if TYPE_CHECKING:
     from kubepy.api.typed import Container
     from kubepy.kubelet.behaviours import Behaviour
 
-ERR_IMAGE_PULL, IMAGE_PULL_BACKOFF = "ErrImagePull", "ImagePullBackOff"
 RUN_ERROR = "RunContainerError"
 CODE_OF_START_ERROR = 128  # of a container that its runtime cannot start
 # Reasons of the kubelet's image manager beside those of pulls: it does not get to the container.

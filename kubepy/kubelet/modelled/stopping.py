@@ -5,9 +5,10 @@ Upstream: ``killContainer`` in ``pkg/kubelet/kuberuntime``, ``pkg/kubelet/lifecy
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from kubepy.api.objects.outcomes import STOPS_AFTER
 from kubepy.api.objects.pods import is_restartable_init_container
 from kubepy.apiserver.rule_settings import NEVER
 from kubepy.kubelet.behaviours import answer_to
@@ -184,13 +185,11 @@ def _signal(
     life: PodLife, container: Container, record: ContainerRecord, stopping: Stopping
 ) -> None:
     """Send TERM to the main process."""
-    behaviour = life.host.behaviour(container)
     machine = life.machine(container["name"])
-    if behaviour.stops_after is not None and not isinstance(behaviour.stops_after, str):
-        low, high = behaviour.stops_after
-        seconds = life.host.draw("kubepy.dev/stops-after", low, high)
-        stopping.stops = min(life.after(seconds), stopping.deadline)
-    elif behaviour.stops_after == NEVER:
+    ruled = ruled_stop(life, container, life.now)
+    if ruled is not None:
+        stopping.stops = min(ruled, stopping.deadline)
+    elif stops_never(life, container):
         stopping.stops = None
     elif machine is None or not machine.has_main:
         stopping.stops = life.now
@@ -216,6 +215,16 @@ def next_of_stopping(
     if stopping.stops is not None:
         moments.append(stopping.stops)
     return min(moments, default=None)
+
+
+def ruled_stop(life: PodLife, container: Container, asked: datetime) -> datetime | None:
+    """Return when a container that is asked to stop has stopped by the rules; None where they give
+    no time."""
+    stops_after = life.host.behaviour(container).stops_after
+    if stops_after is None or isinstance(stops_after, str):
+        return None
+    low, high = stops_after
+    return asked + timedelta(seconds=life.host.draw(STOPS_AFTER, low, high))
 
 
 def stops_never(life: PodLife, container: Container) -> bool:

@@ -44,13 +44,13 @@ from kubepy.kubelet.modelled.stopping import (
     stop_container,
     stop_for_good,
 )
+from kubepy.kubelet.obstacles import CRASH_LOOP
 from kubepy.kubelet.restarts import LONGEST_BACKOFF
 from kubepy.kubelet.statuses import DEADLINE_MESSAGE, DEADLINE_REASON
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Container, Pod
 
-CRASH_LOOP = "CrashLoopBackOff"
 FORESIGHT = timedelta(hours=1)  # how far processes are followed ahead at once
 MOST_MOMENTS = 300  # and through how many moments
 MOST_STEPS = 10_000  # of a pod at one moment

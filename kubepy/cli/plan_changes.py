@@ -144,12 +144,17 @@ def text_lines(changes: Sequence[AppliedChange]) -> Iterator[str]:
         yield f"{SYMBOLS[CHANGED]} {names[change.key]} {CHANGED}"
         yield from changed_lines(change)
     if len(changed) > MOST_OBJECTS:
-        yield f"... and {len(changed) - MOST_OBJECTS} more objects changed"
+        yield f"... and {more_of(len(changed) - MOST_OBJECTS, 'object')} changed"
     for action in (CREATED, DELETED):
         others = [names[change.key] for change in changes if change.action == action]
         if others:
             text = others[0] if len(others) == 1 else f"{len(others)} objects"
             yield f"{SYMBOLS[action]} {text} {action}"
+
+
+def more_of(count: int, noun: str) -> str:
+    """Return how many there are besides: ``1 more line``, ``3 more lines``."""
+    return f"{count} more {noun}" if count == 1 else f"{count} more {noun}s"
 
 
 def changed_lines(change: AppliedChange) -> Iterator[str]:
@@ -159,4 +164,4 @@ def changed_lines(change: AppliedChange) -> Iterator[str]:
         yield f"    {line[0]} {line[1:].strip()}"
     more = len(lines) - MOST_LINES
     if more > 0:
-        yield f"    ... and {more} more line{'s' if more > 1 else ''}"
+        yield f"    ... and {more_of(more, 'line')}"

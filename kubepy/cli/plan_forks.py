@@ -216,5 +216,7 @@ def distinct(text: str, most: int) -> str:
     """Return the first lines of a text, each once: a command that tries again and again says the
     same each time."""
     lines = list(dict.fromkeys(text.splitlines()))
-    more = [f"... and {len(lines) - most} more lines"] if len(lines) > most else []
+    more = []
+    if len(lines) > most:
+        more = [f"... and {plan_changes.more_of(len(lines) - most, 'line')}"]
     return "".join(f"{line}\n" for line in [*lines[:most], *more])

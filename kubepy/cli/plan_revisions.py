@@ -29,6 +29,7 @@ from kubepy.cli.errors import (
 from kubepy.cli.files import create_folder
 from kubepy.cli.git.repository import Repository
 from kubepy.cli.git.trees import commit_of, write_tree
+from kubepy.cli.plan_changes import more_of
 from kubepy.cli.plan_forks import (
     INTERRUPTED,
     ForkFactory,
@@ -61,7 +62,6 @@ MOST_ROUNDS = 10
 # them, which the manifests do not name.
 HOLDERS = ("customresourcedefinitions.apiextensions.k8s.io", "namespaces", "nodes")
 BACKGROUND = DeleteOptions(propagation_policy="Background")
-HASH_LENGTH = 40
 SHORT_HASH = 10
 
 
@@ -79,15 +79,20 @@ class Side(NamedTuple):
     """The manifests of one revision.
 
     :ivar name: the revision as messages name it: ``main``, ``the working tree``.
-    :ivar words: the flags of ``apply`` that name them.
+    :ivar words: the flags of ``apply`` that name those that it has.
+    :ivar missing: the paths, as they were given, that it does not have.
     :ivar folder: that with the files of the revision; "" for the working tree.
-    :ivar is_there: whether the revision has any of the paths.
     """
 
     name: str
     words: tuple[str, ...]
-    folder: str
-    is_there: bool
+    missing: tuple[str, ...]
+    folder: str = ""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the revision has any of the paths."""
+        return any(word in ("-f", "-k") for word in self.words)
 
     def named(self, text: str) -> str:
         """Return a message with the revision in place of the folder: ``main:web.yaml``."""
@@ -149,8 +154,8 @@ def read_revisions(
         paths = ", ".join(quote(target.path) for target in targets)
         raise CliError(f"neither {before.name} nor {after.name} has {paths}")
     for side in sides:
-        if not side.is_there:
-            factory.say(f"note: {side.name} has no {targets[0].path}")
+        for path in side.missing:
+            factory.say(f"note: {side.name} has no {path}")
     line = ("apply", *common, *(word for flag, path, _ in targets for word in (flag, path)))
     words = [*global_words(options.line.flags_set), "apply", *after.words]
     return RevisionsCommand(
@@ -163,40 +168,39 @@ def repository_of(paths: Sequence[str]) -> Repository:
     for path in paths:
         if path == "-" or "://" in path:
             raise CliError(f"--from needs paths in a git repository, not {quote(path)}")
-    repositories = {found.root: found for found in (Repository(start_of(path)) for path in paths)}
+    repositories = {found.root: found for found in map(repository_at, paths)}
     if len(repositories) > 1:
         raise CliError("all paths must be in the same git repository")
     [repository] = repositories.values()
     return repository
 
 
-def start_of(path: str) -> str:
-    """Return the nearest folder of a path that is there."""
+def repository_at(path: str) -> Repository:
+    """Return the repository that holds a path. Raises CliError."""
+    return Repository(os.path.realpath(nearest_folder(path)))
+
+
+def nearest_folder(path: str) -> str:
+    """Return the nearest folder of a path that is there; a link at its end is not followed."""
     folder = os.path.abspath(path)
     if os.path.islink(folder):
         folder = os.path.dirname(folder)
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
-    return os.path.realpath(folder)
+    return folder
 
 
 def inner_path(repository: Repository, path: str) -> str:
     """Return a path from the root of the repository."""
-    absolute = os.path.abspath(path)
-    folder = absolute if os.path.isdir(absolute) and not os.path.islink(absolute) else None
-    above = folder or os.path.dirname(absolute)
-    rest = [] if folder else [os.path.basename(absolute)]
-    while not os.path.isdir(above):
-        rest.insert(0, os.path.basename(above))
-        above = os.path.dirname(above)
-    return os.path.relpath(os.path.join(os.path.realpath(above), *rest), repository.root)
+    above = nearest_folder(path)
+    rest = os.path.relpath(os.path.abspath(path), above)
+    return os.path.relpath(os.path.join(os.path.realpath(above), rest), repository.root)
 
 
 def working_tree(targets: Sequence[ManifestPath], common: Sequence[str]) -> Side:
     """Return the manifests as they are in the working tree."""
-    words = tuple(word for target in targets for word in (target.flag, target.path))
-    is_there = any(is_something(target.path) for target in targets)
-    return Side(WORKING_TREE, (*common, *words), "", is_there)
+    paths = [target.path for target in targets]
+    return Side(WORKING_TREE, *words_and_missing(targets, paths, common))
 
 
 def side_of(
@@ -215,10 +219,25 @@ def side_of(
     for path in write_tree(repository, commit, folder):
         factory.warn(f"{name}: {printable(path)} leads out of the repository, and is left out")
     paths = [os.path.normpath(os.path.join(folder, target.inner)) for target in targets]
-    words = [
-        word for target, path in zip(targets, paths, strict=True) for word in (target.flag, path)
-    ]
-    return Side(name, (*common, *words), folder, any(map(is_something, paths)))
+    return Side(name, *words_and_missing(targets, paths, common), folder)
+
+
+def words_and_missing(
+    targets: Sequence[ManifestPath], paths: Sequence[str], common: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the flags of ``apply`` for the paths that are there, and the others as they were
+    given.
+
+    :param paths: the place of each path in one revision.
+    """
+    words = [*common]
+    missing: list[str] = []
+    for target, path in zip(targets, paths, strict=True):
+        if is_something(path):
+            words += [target.flag, path]
+        else:
+            missing.append(target.path)
+    return tuple(words), tuple(missing)
 
 
 def is_something(path: str) -> bool:
@@ -366,7 +385,7 @@ def tell_first(inner: ForkFactory, side: Side) -> None:
     """Leave one line of what has been said on stderr: the first error, with the revision."""
     lines = [line for line in inner.said.splitlines() if line.strip()]
     errors = [line for line in lines if not line.startswith(("Warning:", "note:"))] or lines
-    more = f" (and {len(errors) - 1} more lines)" if len(errors) > 1 else ""
+    more = f" (and {more_of(len(errors) - 1, 'line')})" if len(errors) > 1 else ""
     text = errors[0].removeprefix("error: ") if errors else "apply has failed"
     inner.stderr.seek(0)
     inner.stderr.truncate()

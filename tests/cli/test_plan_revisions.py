@@ -317,6 +317,16 @@ def test_path_of_one_revision_alone_is_all_new_or_all_pruned(bare: Kubepy, commi
     assert done.out.startswith("configmap/settings pruned\n\n- configmap settings deleted\n")
 
 
+def test_path_that_one_revision_lacks_is_new_beside_the_others(
+    bare: Kubepy, commit: Commit
+) -> None:
+    base = commit({"a.yaml": CONFIG})
+    commit({"b.yaml": CONFIG.replace("settings", "more")})
+    done = bare(*IN_MEMORY, "--from", base, "-f", "a.yaml", "-f", "b.yaml")
+    assert (done.err, done.status) == (f"note: {base[:10]} has no b.yaml\n", 0)
+    assert "+ configmap more created\n" in done.out
+
+
 def test_no_folder_is_left(
     bare: Kubepy, commit: Commit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -347,6 +357,30 @@ def test_links_out_of_the_repository_are_left_out(
     done = bare(*IN_MEMORY, "--from", base, "--to", base, "-f", "deploy")
     assert done.err.count(" leads out of the repository, and is left out") == 3, done.err
     assert "settings" not in done.out
+
+
+def test_no_file_is_written_through_a_link_of_the_revision(
+    bare: Kubepy, commit: Commit, folder: Path
+) -> None:
+    """A tree that git itself never makes: a link and a folder of one name."""
+    commit({"web.yaml": CONFIG})
+    outside = folder.parent / "outside"
+    outside.mkdir()
+
+    def git(*words: str, text: str = "") -> str:
+        command = ["git", "-C", str(folder), *words]
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    target = git("hash-object", "-w", "--stdin", text=str(outside))
+    inner = git("mktree", text=f"120000 blob {target}\tb\n")
+    tree = git("mktree", text=f"120000 blob {target}\ta\n040000 tree {inner}\ta\n")
+    author = ("-c", "user.name=x", "-c", "user.email=x@example.com")
+    hostile = git(*author, "commit-tree", "-m", "x", tree)
+    done = bare(*IN_MEMORY, "--from", hostile, "-f", "web.yaml")
+    assert done.status == 1
+    assert "internal error" not in done.err
+    assert list(outside.iterdir()) == []
 
 
 def test_filters_and_hooks_of_the_repository_do_not_run(

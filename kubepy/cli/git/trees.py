@@ -47,20 +47,19 @@ def write_tree(repository: Repository, commit: str, folder: str) -> list[str]:
     """Write the files of a commit into a folder. Returns the paths of the links that are left out,
     for they lead out of the repository. Raises CliError, OSError.
 
-    Links are made last, so that no file is written through one.
+    Links are made last, when all folders are there, so that nothing is written through one.
     """
     entries = list(entries_of(repository, commit))
     links: list[tuple[str, str]] = []
     for entry, content in contents_of(repository, entries):
         path = os.path.join(folder, entry.path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         if entry.mode == LINK_MODE:
             links.append((path, os.fsdecode(content)))
             continue
-        os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as file:
             file.write(content)
     for path, target in links:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
         os.symlink(target, path)
     return removed_links(folder, [path for path, _ in links])
 
@@ -95,11 +94,16 @@ def contents_of(
 ) -> Iterator[tuple[TreeEntry, bytes]]:
     """Yield the content of each file. Raises CliError."""
     command = ["git", "-C", repository.folder, "cat-file", "--batch"]
-    with tempfile.TemporaryFile() as names, tempfile.TemporaryFile() as errors:
+    with tempfile.TemporaryFile() as names:
         names.write("".join(f"{entry.name}\n" for entry in entries).encode())
         names.seek(0)
         try:
-            process = subprocess.Popen(command, stdin=names, stdout=subprocess.PIPE, stderr=errors)
+            process = subprocess.Popen(
+                command,
+                stdin=names,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
         except FileNotFoundError:
             raise CliError(NO_GIT) from None
         with process:

@@ -237,8 +237,8 @@ def plan(factory: Factory, options: PlanOptions) -> None:
         raise CliError("--jobs must be at least 1")
     wanted = wanted_runs(options)
     numbers = wanted.numbers()
-    is_given = any(name == "fail-on" for name, _ in options.line.flags_set)
-    policy = plan_policy.policy_of(options.fail_on if is_given else None, options.fail_if)
+    fail_on = options.fail_on if options.changed("fail-on") else None
+    policy = plan_policy.policy_of(fail_on, options.fail_if)
     with ExitStack() as stack:
         planned = read_planned(factory, options, stack)
         if planned is not None:
@@ -291,11 +291,10 @@ def try_command(
 
 def wanted_runs(options: PlanOptions) -> plan_seeds.WantedRuns:
     """Return what the flags say about runs."""
-    names = {name for name, _ in options.line.flags_set}
     return plan_seeds.WantedRuns(
-        options.runs if "runs" in names else None,
+        options.runs if options.changed("runs") else None,
         options.seeds,
-        options.seed if "seed" in names else None,
+        options.seed if options.changed("seed") else None,
         options.shard,
     )
 

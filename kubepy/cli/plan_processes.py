@@ -102,4 +102,4 @@ def run_in_processes(
             results += part.results
             factory.progress.show("trying", len(results), len(numbers))
     factory.progress.clear()
-    return sorted(results, key=lambda result: list(numbers).index(result.seed))
+    return sorted(results, key=lambda result: result.seed)

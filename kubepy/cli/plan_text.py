@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import IO, NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.values.goformat import format_duration
-from kubepy.cli.plan_changes import AppliedChange, text_lines
+from kubepy.cli.plan_changes import AppliedChange, more_of, text_lines
 from kubepy.controlplane.manager import WAIT_WRITES
 from kubepy.insight import Course, Link, Step
 from kubepy.insight.availability import Availability, at_step, extremes, judge
@@ -595,13 +595,21 @@ class PlanText:
             text = f"! {self.subject(violation.key)}: {violation.condition}"
             yield from self._sentence(text, Colour.RED)
         if len(self._violations) > MAX_HARM:
-            more = f"{len(self._violations) - MAX_HARM} more conditions hold"
+            more = more_of(len(self._violations) - MAX_HARM, "condition")
             yield from self._sentence(f"! ... and {more}", Colour.RED)
+
+    @cached_property
+    def _harm_of(self) -> Mapping[Key, list[Harm]]:
+        """The harm to each object."""
+        harm_of = defaultdict[Key, list[Harm]](list)
+        for harm in self._plan.harm:
+            harm_of[harm.key].append(harm)
+        return harm_of
 
     def is_told(self, harm: Harm) -> bool:
         """Return whether a harm has a line of its own: none that another one of the object
         says."""
-        others = [other for other in self._plan.harm if other.key == harm.key]
+        others = self._harm_of[harm.key]
         outages = [other for other in others if other.kind == OUTAGE]
         if harm.kind == WORSE:
             lasts = any(outage.seconds is None for outage in outages)
@@ -699,7 +707,7 @@ class PlanText:
         for result in runs.failed[:MAX_FAILED]:
             lines += self._sentence(self._failure(result), Colour.RED)
         if len(runs.failed) > MAX_FAILED:
-            lines.append(f"... and {len(runs.failed) - MAX_FAILED} more seeds fail")
+            lines.append(f"... and {more_of(len(runs.failed) - MAX_FAILED, 'failing seed')}")
         if runs.after:
             lines.append(
                 f"All: {duration(runs.after.median)} (median), "

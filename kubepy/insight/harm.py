@@ -11,8 +11,9 @@ object (what the object owns, or has in it) is deleted by the command, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kubepy.api.clock import format_exact_time
@@ -25,6 +26,7 @@ from kubepy.api.meta import (
     namespace_of,
     nested_list,
     nested_map,
+    owner_references,
     status_of,
     uid_of,
 )
@@ -252,7 +254,7 @@ class HarmSearch:
                 yield from self._of_single_pod(key, states)
 
     def _of_single_pod(self, key: Key, states: Sequence[tuple[datetime, bool]]) -> Iterator[Harm]:
-        away = [HarmTime(*stretch) for stretch in stretches_of(states, lambda is_up: not is_up)]
+        away = stretches_of(states, lambda is_up: not is_up)
         if not away:
             return
         longest = longest_of(away)
@@ -307,11 +309,17 @@ class HarmSearch:
         """Return whether something is still due for a pod of a budget that is not ready."""
         namespace = namespace_of(budget)
         selector = from_label_selector(budget["spec"].get("selector"))
-        due = {entry.key.name for entry in pending(self._prediction.cluster) if is_pod_due(entry)}
         return any(
-            name_of(pod) in due and selector.matches(labels_of(pod)) and not is_pod_ready(pod)
+            Key(PODS, namespace, name_of(pod)) in self._due_pods
+            and selector.matches(labels_of(pod))
+            and not is_pod_ready(pod)
             for pod in self._after.list(PODS, namespace)
         )
+
+    @cached_property
+    def _due_pods(self) -> set[Key]:
+        """The pods for which something is still due."""
+        return {entry.key for entry in pending(self._prediction.cluster) if is_pod_due(entry)}
 
     # --- data
 
@@ -342,8 +350,7 @@ class HarmSearch:
                 CLAIMS, reference.get("namespace", ""), reference.get("name", "")
             )
             return claim is not None and self._is_ephemeral(claim)
-        owners = nested_list(obj, "metadata", "ownerReferences")
-        return any(owner["kind"] == "Pod" for owner in owners)
+        return any(owner["kind"] == "Pod" for owner in owner_references(obj))
 
     def _deleted_at(self, key: Key, uid: str) -> datetime:
         """Return when an object was deleted: when it was first seen being deleted, or last at
@@ -420,7 +427,7 @@ class HarmSearch:
         return since
 
     def is_deleted_by_command(self, key: Key) -> bool:
-        """Return whether the command has deleted an object, its namespace, or all that owned it."""
+        """Return whether the command has deleted an object, its namespace, or one of its owners."""
         if key not in self._deletions:
             self._deletions[key] = False  # for a circle of owners
             self._deletions[key] = self._is_deleted_by_command(key)
@@ -444,7 +451,7 @@ class HarmSearch:
         )
 
     def _owners(self, obj: Object, namespace: str) -> Iterator[Key]:
-        for reference in nested_list(obj, "metadata", "ownerReferences"):
+        for reference in owner_references(obj):
             resource = self._before.cluster.scheme.for_kind(
                 reference["apiVersion"], reference["kind"]
             )
@@ -500,21 +507,21 @@ def longest_of(stretches: Iterable[HarmTime]) -> HarmTime:
 
 def stretches_of(
     states: Sequence[tuple[datetime, State]], holds: Callable[[State], bool]
-) -> list[tuple[datetime, datetime | None]]:
-    """Return the times (begin, end) in which something holds.
+) -> list[HarmTime]:
+    """Return the times in which something holds.
 
     :param states: each with the moment from which on it lasts.
     """
-    stretches: list[tuple[datetime, datetime | None]] = []
+    stretches: list[HarmTime] = []
     begin: datetime | None = None
     for at, state in states:
         if holds(state):
             begin = begin or at
         elif begin is not None:
-            stretches.append((begin, at))
+            stretches.append(HarmTime(begin, at))
             begin = None
     if begin is not None:
-        stretches.append((begin, None))
+        stretches.append(HarmTime(begin, None))
     return stretches
 
 
@@ -538,7 +545,7 @@ def of_course(course: Course, timeline: Timeline) -> Iterator[Harm]:
         return
     moments = [(time_of(moment.state, timeline), moment) for moment in moments_of(judged)]
     if is_driven_out(course.key, judged):
-        out = [HarmTime(*stretch) for stretch in stretches_of(moments, has_none)][-1]
+        out = stretches_of(moments, has_none)[-1]
         yield Harm(OUTAGE, course.key, numbers_of(first), numbers_of(judged[-1]), out.begin)
     elif course.key.resource not in JOBS:
         yield from _worst(OUTAGE, course.key, moments, is_out)
@@ -552,7 +559,7 @@ def of_course(course: Course, timeline: Timeline) -> Iterator[Harm]:
         return
     if last_share < share:
         falling = stretches_of(moments, lambda moment: (share_of(moment.state) or 0.0) < share)
-        yield Harm(WORSE, course.key, numbers_of(first), numbers_of(judged[-1]), falling[-1][0])
+        yield Harm(WORSE, course.key, numbers_of(first), numbers_of(judged[-1]), falling[-1].begin)
 
 
 def _worst(
@@ -562,7 +569,7 @@ def _worst(
     holds: Callable[[WorkloadMoment], bool],
 ) -> Iterator[Harm]:
     """Yield the harm of the longest stretch of a workload in which something holds."""
-    stretches = [HarmTime(*stretch) for stretch in stretches_of(moments, holds)]
+    stretches = stretches_of(moments, holds)
     if not stretches:
         return
     longest = longest_of(stretches)
@@ -787,18 +794,18 @@ class Reachability:
         if key.resource == INGRESSES:
             for ingresses in self._ingresses.values():
                 ingresses.discard(key)
-            for service in self._backends(key):
+            for service, _ in self._backends(key):
                 self._ingresses.setdefault(service, set()).add(key)
 
-    def _backends(self, ingress: Key) -> Mapping[Key, Object]:
-        """Return the Services that an Ingress names, each with a backend that does."""
+    def _backends(self, ingress: Key) -> list[tuple[Key, Object]]:
+        """Return the backends of an Ingress, each with its Service."""
         obj = self._objects.get(ingress)
         if obj is None:
-            return {}
-        return {
-            Key(SERVICES, ingress.namespace, backend["name"]): backend
+            return []
+        return [
+            (Key(SERVICES, ingress.namespace, backend["name"]), backend)
             for _, backend in backends_of(obj)
-        }
+        ]
 
     def _numbers(self, key: Key) -> dict[str | None, int]:
         """Return how many endpoints are ready now, by the name of a Service's port."""
@@ -809,8 +816,11 @@ class Reachability:
             backends = self._backends(key)
             if not backends:
                 return {}
-            behind = [self._count_behind(service, backend) for service, backend in backends.items()]
-            return {NO_PORT: sum(behind)}
+            reached: dict[Key, int] = {}  # an endpoint with two of the ports counts once
+            for service, backend in backends:
+                count = self._count_behind(service, backend)
+                reached[service] = max(reached.get(service, 0), count)
+            return {NO_PORT: sum(reached.values())}
         if obj["spec"].get("type") == "ExternalName":
             return {}
         ports = port_names(obj["spec"]) or (NO_PORT,)
@@ -868,7 +878,7 @@ def unreachable_port(states: States) -> tuple[int, HarmTime] | None:
     for at, count in states:
         moments.append((at, (at_first or had, count == 0 and had > 0)))
         had = count or had
-    stretches = [HarmTime(*stretch) for stretch in stretches_of(moments, lambda state: state[1])]
+    stretches = stretches_of(moments, lambda state: state[1])
     if not stretches:
         return None
     longest = longest_of(stretches)

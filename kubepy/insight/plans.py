@@ -350,12 +350,9 @@ class Judge:
         else:
             before, after = self._state_before(workload.key), {"state": "stuck"}
         cause = workload.why.cause if workload.why is not None else ""
-        steps = [
-            step.at
-            for step, top in zip(self._timeline.steps, self.step_tops, strict=True)
-            if top == workload.key
-        ]
-        begin = steps[0] if steps else self._timeline.since
+        steps = zip(self._timeline.steps, self.step_tops, strict=True)
+        own_steps = (step.at for step, top in steps if top == workload.key)
+        begin = next(own_steps, self._timeline.since)
         return Harm(NEVER_FINISHES, workload.key, before, {**after, "cause": cause}, begin)
 
     def _state_before(self, key: Key) -> Object:

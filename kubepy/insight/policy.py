@@ -16,7 +16,7 @@ from kubepy.api.cel.values import CelError, Duration
 from kubepy.api.meta import Object
 from kubepy.apiserver.strict_fields import field_error, parse_fields, parse_text, shown
 from kubepy.insight.availability import JOBS
-from kubepy.insight.harm import KINDS, NEVER_FINISHES
+from kubepy.insight.harm import KINDS, NEVER_FINISHES, Harm
 from kubepy.insight.plans import Plan, PlannedWorkload
 from kubepy.quoting import printable
 from kubepy.storage import FolderError, Key
@@ -157,10 +157,15 @@ def status_of_plan(policy: PlanPolicy, plan: Plan, violations: Sequence[HeldCond
     """Return the exit status of a plan: 0, DOES_NOT_FINISH or HURTS."""
     if NEVER_FINISHES in policy.fail_on and not plan.finishes:
         return DOES_NOT_FINISH
-    counting = set(policy.fail_on) - {NEVER_FINISHES}
-    if violations or any(harm.kind in counting for harm in plan.harm):
+    if violations or counting_harm(policy, plan):
         return HURTS
     return 0
+
+
+def counting_harm(policy: PlanPolicy, plan: Plan) -> list[Harm]:
+    """Return the harm that makes a plan fail that finishes."""
+    kinds = set(policy.fail_on) - {NEVER_FINISHES}
+    return [harm for harm in plan.harm if harm.kind in kinds]
 
 
 def violation_document(violation: HeldCondition) -> Object:

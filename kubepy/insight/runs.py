@@ -11,9 +11,15 @@ from typing import NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.values.goformat import format_duration
-from kubepy.insight.harm import NEVER_FINISHES, Harm, harm_document
+from kubepy.insight.harm import Harm, harm_document
 from kubepy.insight.plans import Plan
-from kubepy.insight.policy import DOES_NOT_FINISH, PlanPolicy, status_of_plan, violations_of
+from kubepy.insight.policy import (
+    DOES_NOT_FINISH,
+    PlanPolicy,
+    counting_harm,
+    status_of_plan,
+    violations_of,
+)
 from kubepy.storage import Key
 
 # The cause of a run whose command waits for something that never comes.
@@ -64,9 +70,8 @@ def result_of(seed: int, plan: Plan, policy: PlanPolicy) -> RunResult:
         never = [workload.why for workload in plan.workloads if workload.why is not None]
         cause = never[0].cause if never else WAITS
     elif status:
-        counting = [harm.kind for harm in plan.harm if harm.kind in policy.fail_on]
-        kinds = [kind for kind in counting if kind != NEVER_FINISHES]
-        cause = [*kinds, *(violation.condition for violation in violations)][0]
+        counting = counting_harm(policy, plan)
+        cause = counting[0].kind if counting else violations[0].condition
     return RunResult(
         seed,
         plan.finishes,

@@ -215,6 +215,18 @@ spec:
 ---
 """
 OTHER_INGRESS = INGRESS.replace("{name: web}", "{name: other}").replace("number: 80", "number: 81")
+BOTH_PORTS = """
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web}
+spec:
+  rules:
+  - http:
+      paths:
+      - {path: /a, pathType: Prefix, backend: {service: {name: web, port: {number: %s}}}}
+      - {path: /b, pathType: Prefix, backend: {service: {name: web, port: {number: %s}}}}
+---
+"""
 TAINT = "taint nodes --all a=b:NoExecute"
 FULL = """patch deploy web -p '{"spec":{"template":{"spec":{"containers":[{"name":"c","resources":\
 {"requests":{"cpu":"900"}}}]}}}}'"""
@@ -359,6 +371,22 @@ CASES = [
         "apply -f -",
         3,
         ("unreachable services/web", "unreachable ingresses/web"),
+        stdin=(PORTS % "web").partition("---")[0],
+    ),
+    Case(
+        "one of two ports behind an ingress gone",
+        PORTS % "http" + BOTH_PORTS % (81, 80),
+        "apply -f -",
+        3,
+        ("unreachable services/web", "stuck ingresses/web"),
+        stdin=(PORTS % "web").partition("---")[0],
+    ),
+    Case(
+        "the other way around",
+        PORTS % "http" + BOTH_PORTS % (80, 81),
+        "apply -f -",
+        3,
+        ("unreachable services/web", "stuck ingresses/web"),
         stdin=(PORTS % "web").partition("---")[0],
     ),
     Case(

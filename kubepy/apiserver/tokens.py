@@ -16,10 +16,10 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from kubepy.api import errors
 from kubepy.api.clock import EPOCH, format_time, later, parse_time
@@ -41,9 +41,6 @@ from kubepy.apiserver.requests.decoding import decode, ensure_namespace
 from kubepy.apiserver.server import Server
 from kubepy.quoting import quote
 
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
-
 TOKEN_REQUEST = Resource("tokenrequests", "TokenRequest", "authentication.k8s.io")
 ISSUER, LEGACY_ISSUER = "https://kubernetes.default.svc.cluster.local", "kubernetes/serviceaccount"
 AUDIENCES = (ISSUER,)  # of the API server itself
@@ -57,7 +54,14 @@ INVALID_SINCE = "kubernetes.io/legacy-token-invalid-since"
 LEGACY_SIGNATURE_BYTES = 256
 EXTRA = "authentication.kubernetes.io/"
 
+# By OpenSSL's names of curves: their names, and those of their signatures, in JSON Web Keys.
+_CURVES = {
+    "secp256r1": ("P-256", "ES256"),
+    "secp384r1": ("P-384", "ES384"),
+    "secp521r1": ("P-521", "ES512"),
+}
 _PART = re.compile(r"[A-Za-z0-9_-]*").fullmatch
+_PEM_BLOCK = re.compile(rb"-----BEGIN [A-Z ]+-----.*?-----END [A-Z ]+-----", re.DOTALL)
 
 Get = Callable[..., Object]
 
@@ -73,74 +77,142 @@ class Authenticated(NamedTuple):
 
 
 class SigningKey:
-    """A key of the curve P-256 that signs tokens.
+    """A key that signs tokens: of RSA (RS256), or of a curve (ES256, ES384, ES512).
 
     :param pem: the private key.
     :ivar id: a digest of the public key.
-    """
 
-    algorithm = "ES256"
-    _coordinate_bytes = 32
+    Raises ValueError for what is no such key.
+    """
 
     def __init__(self, pem: bytes) -> None:
         from cryptography.hazmat.primitives import (
             serialization,
         )  # only servers, and `create token`, sign anything
 
-        self._key: EllipticCurvePrivateKey = serialization.load_pem_private_key(pem, None)  # type: ignore[assignment]
-        public = self._key.public_key().public_bytes(
+        self._key: Any = serialization.load_pem_private_key(pem, None)
+        self.public = VerifyingKey(self._key.public_key())
+
+    @property
+    def id(self) -> str:
+        return self.public.id
+
+    def sign(self, claims: Mapping[str, Any]) -> str:
+        """Return a token with these claims."""
+        from cryptography.hazmat.primitives.asymmetric import ec, padding, utils
+
+        public = self.public
+        header = {"alg": public.algorithm, "kid": public.id}
+        signed = f"{json_part(header)}.{json_part(claims)}"
+        if not public.coordinate_bytes:
+            signature = self._key.sign(signed.encode(), padding.PKCS1v15(), public.hash)
+            return f"{signed}.{url_safe(signature)}"
+        r, s = utils.decode_dss_signature(self._key.sign(signed.encode(), ec.ECDSA(public.hash)))
+        halves = (number.to_bytes(public.coordinate_bytes) for number in (r, s))
+        return f"{signed}.{url_safe(b''.join(halves))}"
+
+    def is_signature(self, signed: str, signature: bytes) -> bool:
+        """Tell whether a signature is one of a text by this key."""
+        return self.public.is_signature(signed, signature)
+
+
+class VerifyingKey:
+    """A public key that signatures of tokens are checked with.
+
+    :param key: a key of ``cryptography``, RSA or of a curve.
+    :ivar id: a digest of it.
+    :ivar algorithm: the name of its signatures in a token.
+    :ivar coordinate_bytes: the length of each half of a signature; 0 for RSA.
+
+    Raises ValueError for another kind of key.
+    """
+
+    def __init__(self, key: Any) -> None:
+        from cryptography.hazmat.primitives import hashes, serialization
+        from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+        self._key = key
+        self.hash: Any = hashes.SHA256()
+        if isinstance(key, rsa.RSAPublicKey):
+            self.algorithm, self.coordinate_bytes = "RS256", 0
+        elif isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name in _CURVES:
+            self._curve, self.algorithm = _CURVES[key.curve.name]
+            self.coordinate_bytes = (key.curve.key_size + 7) // 8
+            self.hash = getattr(hashes, f"SHA{self.algorithm[2:]}")()
+        else:
+            raise ValueError("must be a key of RSA or of a curve P-256, P-384, P-521")
+        public = key.public_bytes(
             serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
         )
         self.id = url_safe(hashlib.sha256(public).digest())
 
-    def sign(self, claims: Mapping[str, Any]) -> str:
-        """Return a token with these claims."""
-        from cryptography.hazmat.primitives import hashes
-        from cryptography.hazmat.primitives.asymmetric import ec, utils
-
-        signed = f"{json_part({'alg': self.algorithm, 'kid': self.id})}.{json_part(claims)}"
-        r, s = utils.decode_dss_signature(
-            self._key.sign(signed.encode(), ec.ECDSA(hashes.SHA256()))
-        )
-        return (
-            f"{signed}."
-            f"{url_safe(b''.join(number.to_bytes(self._coordinate_bytes) for number in (r, s)))}"
-        )
-
     def is_signature(self, signed: str, signature: bytes) -> bool:
         """Tell whether a signature is one of a text by this key."""
         from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives import hashes
-        from cryptography.hazmat.primitives.asymmetric import ec, utils
+        from cryptography.hazmat.primitives.asymmetric import ec, padding, utils
 
-        half = self._coordinate_bytes
-        if len(signature) != 2 * half:
-            return False
-        r, s = int.from_bytes(signature[:half]), int.from_bytes(signature[half:])
         try:
-            self._key.public_key().verify(
-                utils.encode_dss_signature(r, s), signed.encode(), ec.ECDSA(hashes.SHA256())
-            )
+            if not self.coordinate_bytes:
+                self._key.verify(signature, signed.encode(), padding.PKCS1v15(), self.hash)
+                return True
+            half = self.coordinate_bytes
+            if len(signature) != 2 * half:
+                return False
+            r, s = int.from_bytes(signature[:half]), int.from_bytes(signature[half:])
+            encoded = utils.encode_dss_signature(r, s)
+            self._key.verify(encoded, signed.encode(), ec.ECDSA(self.hash))
         except InvalidSignature:
             return False
 
         return True
 
     def web_key(self) -> Object:
-        """Return the public key as a JSON Web Key."""
-        numbers = self._key.public_key().public_numbers()
+        """Return the key as a JSON Web Key."""
+        numbers = self._key.public_numbers()
+        if not self.coordinate_bytes:
+            values = {"n": _unsigned(numbers.n), "e": _unsigned(numbers.e)}
+            return {
+                "use": "sig",
+                "kty": "RSA",
+                "kid": self.id,
+                "alg": self.algorithm,
+                **{name: url_safe(value) for name, value in values.items()},
+            }
         x, y = (
-            url_safe(number.to_bytes(self._coordinate_bytes)) for number in (numbers.x, numbers.y)
+            url_safe(number.to_bytes(self.coordinate_bytes)) for number in (numbers.x, numbers.y)
         )
         return {
             "use": "sig",
             "kty": "EC",
             "kid": self.id,
-            "crv": "P-256",
+            "crv": self._curve,
             "alg": self.algorithm,
             "x": x,
             "y": y,
         }
+
+
+def _unsigned(number: int) -> bytes:
+    return number.to_bytes((number.bit_length() + 7) // 8)
+
+
+def verifying_keys(pem: bytes) -> list[VerifyingKey]:
+    """Read the keys of a file: public keys, private ones, certificates (``ParsePublicKeysPEM``).
+    Raises ValueError where there is none."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import serialization
+
+    keys: list[VerifyingKey] = []
+    for block in _PEM_BLOCK.findall(pem):
+        if b"BEGIN CERTIFICATE-" in block:
+            keys.append(VerifyingKey(x509.load_pem_x509_certificate(block).public_key()))
+        elif b"PRIVATE KEY-" in block:
+            keys.append(SigningKey(block).public)
+        elif b"PUBLIC KEY-" in block:
+            keys.append(VerifyingKey(serialization.load_pem_public_key(block)))
+    if not keys:
+        raise ValueError("data does not contain any valid RSA or ECDSA public keys")
+    return keys
 
 
 def url_safe(content: bytes) -> str:
@@ -152,14 +224,14 @@ def json_part(content: Mapping[str, Any]) -> str:
     return url_safe(json.dumps(content, separators=(",", ":")).encode())
 
 
-def openid_configuration(jwks_uri: str) -> Object:
+def openid_configuration(issuer: str, jwks_uri: str, keys: Iterable[VerifyingKey]) -> Object:
     """Return what ``/.well-known/openid-configuration`` says about the tokens."""
     return {
-        "issuer": ISSUER,
+        "issuer": issuer,
         "jwks_uri": jwks_uri,
         "response_types_supported": ["id_token"],
         "subject_types_supported": ["public"],
-        "id_token_signing_alg_values_supported": [SigningKey.algorithm],
+        "id_token_signing_alg_values_supported": sorted({key.algorithm for key in keys}),
     }
 
 
@@ -200,7 +272,7 @@ class WebToken(NamedTuple):
         value = self.claims.get(name)
         return float(value) if isinstance(value, int | float) else None
 
-    def is_signed_by(self, key: SigningKey) -> bool:
+    def is_signed_by(self, key: SigningKey | VerifyingKey) -> bool:
         signed, _, signature = self.text.rpartition(".")
         try:
             return key.is_signature(signed, _decoded(signature))
@@ -224,6 +296,9 @@ class Tokens:
     :param get: returns an object by resource and name, and ``namespace``; raises NotFound.
     :ivar known: tokens that are not those of a ServiceAccount, with their users.
     :ivar key: signs the tokens; without it none is issued, and none is accepted.
+    :ivar other_keys: those by which tokens may be signed, besides the key (of a server before).
+    :ivar issuers: who may have issued a token; the first one issues them here.
+    :ivar audiences: those of the API server itself; by default the issuers.
     """
 
     def __init__(self, server: Server, get: Get) -> None:
@@ -231,6 +306,16 @@ class Tokens:
         self._get = get
         self.known: dict[str, Object] = {}
         self.key: SigningKey | None = None
+        self.other_keys: Sequence[VerifyingKey] = ()
+        self.issuers: Sequence[str] = (ISSUER,)
+        self.audiences: Sequence[str] = AUDIENCES
+
+    def public_keys(self) -> list[VerifyingKey]:
+        """Return the keys that tokens are checked with, each once."""
+        if self.key is None:
+            return []
+        keys = {key.id: key for key in (self.key.public, *self.other_keys)}
+        return list(keys.values())
 
     # --- issuing
 
@@ -266,7 +351,7 @@ class Tokens:
 
         if manager := request.write_options.field_manager:
             metadata |= self._managed_fields(wanted, manager)
-        spec["audiences"] = spec.get("audiences") or list(AUDIENCES)
+        spec["audiences"] = spec.get("audiences") or list(self.audiences)
         seconds = spec["expirationSeconds"]
         now = context.clock.now()
         wanted["metadata"] = {
@@ -290,14 +375,18 @@ class Tokens:
 
         bound = self._bound_objects(account, spec.setdefault("boundObjectRef", None))
         private = {"namespace": request.namespace, **bound, "serviceaccount": _reference(account)}
-        if "pod" in bound and seconds == WARN_SECONDS and set(spec["audiences"]) <= set(AUDIENCES):
+        if (
+            "pod" in bound
+            and seconds == WARN_SECONDS
+            and set(spec["audiences"]) <= set(self.audiences)
+        ):
             private["warnafter"] = _unix(now) + seconds
             seconds = EXTENDED_SECONDS
         claims = {
             "aud": spec["audiences"],
             "exp": _unix(now) + seconds,
             "iat": _unix(now),
-            "iss": ISSUER,
+            "iss": self.issuers[0],
             "jti": context.ids.uid("tokens", request.namespace, request.name, number=0),
             "kubernetes.io": private,
             "nbf": _unix(now),
@@ -366,20 +455,21 @@ class Tokens:
 
         :param audiences: the token must be for one of these; without any, for the API server.
         """
-        user, audiences = None, audiences or AUDIENCES
+        user, audiences = None, audiences or self.audiences
         for known, its_user in self.known.items():
             if hmac.compare_digest(known.encode(), text.encode(errors="surrogateescape")):
                 user = its_user
         if user is not None:
-            return Authenticated(user, _for_any(AUDIENCES, audiences, INVALID_TOKEN))
+            return Authenticated(user, _for_any(self.audiences, audiences, INVALID_TOKEN))
         token = WebToken.parse(text)
         if token is not None and token.claim("iss") == LEGACY_ISSUER:
             return self._legacy(token, audiences)
-        if token is None or token.claim("iss") != ISSUER or self.key is None:
+        if token is None or token.claim("iss") not in self.issuers or self.key is None:
             raise TokenError(INVALID_TOKEN)
-        if token.key_id not in ("", self.key.id):
+        keys = [key for key in self.public_keys() if token.key_id in ("", key.id)]
+        if not keys:
             raise TokenError("invalid signature, no keys found")
-        if not token.is_signed_by(self.key):
+        if not any(map(token.is_signed_by, keys)):
             raise TokenError("go-jose/go-jose: error in cryptographic primitive")
         its_audiences = token.claims.get("aud")
         its_audiences = its_audiences if isinstance(its_audiences, list) else [its_audiences]
@@ -509,9 +599,9 @@ class Tokens:
             )
 
         chosen = _for_any(
-            AUDIENCES,
+            self.audiences,
             audiences,
-            f"token audiences {_go_quoted(AUDIENCES)} is invalid for the target "
+            f"token audiences {_go_quoted(self.audiences)} is invalid for the target "
             f"audiences {_go_quoted(audiences)}",
         )
         return Authenticated(_account_user(namespace, name, uid), chosen)

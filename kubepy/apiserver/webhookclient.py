@@ -235,7 +235,9 @@ def tls_context(endpoint: Endpoint) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False  # name_problem checks it
     strict = int(ssl.VerifyFlags.VERIFY_X509_STRICT)  # Go is not
-    context.verify_flags = ssl.VerifyFlags(int(context.verify_flags) & ~strict | _NO_CHECK_TIME)
+    # Go trusts each certificate of the bundle, also one that is no CA: the webhook's own, say.
+    added = int(ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN) | _NO_CHECK_TIME
+    context.verify_flags = ssl.VerifyFlags(int(context.verify_flags) & ~strict | added)
     if not endpoint.ca_bundle:
         context.load_default_certs()
         return context

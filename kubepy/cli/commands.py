@@ -26,6 +26,7 @@ with lazy_imports():
         diff,
         drain,
         edit,
+        envtest_assets,
         events,
         explain,
         expose,
@@ -488,6 +489,9 @@ COMMANDS: dict[str, Entry] = {
     "serve": Entry(
         lambda: serve.serve, "Serve the API of the cluster for kubectl and other clients"
     ),
+    "envtest-assets": Entry(
+        lambda: envtest_assets.envtest_assets, "Print the folder for envtest's KUBEBUILDER_ASSETS"
+    ),
     "mcp": Entry(
         lambda: mcp_command.mcp, "Serve the cluster to an agent: tools to read and to rehearse"
     ),
@@ -513,6 +517,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "import",
         "controller",
         "serve",
+        "envtest-assets",
         "mcp",
         "clock",
         "plan",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 with lazy_imports():
     from kubepy.api.values import goregex
     from kubepy.cli import installation
+    from kubepy.controlplane import groups
     from kubepy.server import application as applications
     from kubepy.server import gateway, listener
 
@@ -192,8 +193,7 @@ def _serve(factory: Factory, options: ProxyOptions, rules: Filter | None) -> lis
     application = applications.Application(
         factory.place,
         applications.ServeOptions(
-            controllers=factory.reconciles,
-            kubelets=factory.reconciles,
+            controllers=groups.EVERY if factory.reconciles else frozenset(),
             verbosity=factory.options.v,
             user=factory.client.user,
         ),

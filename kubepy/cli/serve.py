@@ -20,8 +20,9 @@ from kubepy.quoting import printable
 
 with lazy_imports():
     from kubepy.cli import installation
+    from kubepy.controlplane import groups
     from kubepy.server import application as applications
-    from kubepy.server import certificates, listener
+    from kubepy.server import certificates, clientcertificates, listener
 
 KUBECONFIG = os.path.join(".kubepy", "kubeconfig")
 PORT = 6443
@@ -45,7 +46,13 @@ class ServeCommandOptions(Options):
     controllers: str = string_flag(
         "controllers",
         default="on",
-        help="on or off: run controllers, scheduler and simulated kubelets beside.",
+        help="The controllers that run beside: on, off (api,kubelet), or names of groups, "
+        "separated by commas (api,gc,namespace).",
+    )
+    client_ca_file: str = string_flag(
+        "client-ca-file",
+        help="A file with certificates of CAs, in PEM. Who has a certificate by one of them is "
+        "the user that its subject names; so is who has one by the CA of the server itself.",
     )
     authorization: str = string_flag(
         "authorization",
@@ -66,6 +73,12 @@ kubepy serve --port=0 --write-kubeconfig=/tmp/kubeconfig
 
 # For clients that bring controllers of their own
 kubepy serve --controllers=off
+
+# With the garbage collector and what removes namespaces, and no other controller
+kubepy serve --controllers=gc,namespace
+
+# For users with certificates by a CA
+kubepy serve --client-ca-file=ca.crt --authorization=RBAC
 """,
 )
 def serve(factory: Factory, options: ServeCommandOptions) -> None:
@@ -74,14 +87,11 @@ def serve(factory: Factory, options: ServeCommandOptions) -> None:
     The folder stays the truth: what is changed there by others, as by "git checkout", clients see as a change. One line
     says when the server is ready, and how to use it. SIGTERM or SIGINT ends it after the requests that it has begun."""  # noqa: E501
     options.require_no_args()
-    for flag, value, allowed in (
-        ("controllers", options.controllers, ("on", "off")),
-        ("authorization", options.authorization, ("AlwaysAllow", "RBAC")),
-    ):
-        if value not in allowed:
-            raise CliError(
-                f"--{flag}={printable(value)} is invalid: must be {' or '.join(allowed)}"
-            )
+    if options.authorization not in ("AlwaysAllow", "RBAC"):
+        raise CliError(
+            f"--authorization={printable(options.authorization)} is invalid: must be AlwaysAllow "
+            "or RBAC"
+        )
 
     if not 0 <= options.port <= 65535:
         raise CliError(f"--port={options.port} is invalid: must be between 0 and 65535")
@@ -101,6 +111,11 @@ def _run(factory: Factory, options: ServeCommandOptions) -> list[int]:
     """Serve until a signal; return the signals that came. Raises CliError, StorageError."""
     folder = factory.private_folder
     try:
+        names = groups.reconcilers_of(options.controllers)
+    except groups.UnknownGroupError as error:
+        raise CliError(f"--controllers: {error}") from None
+    client_ca = read_client_ca(options.client_ca_file) if options.client_ca_file else ""
+    try:
         sockets = listener.listen(options.address, options.port)
     except OSError as error:
         hint = "; --port=0 chooses a free port" if error.errno == errno.EADDRINUSE else ""
@@ -116,7 +131,7 @@ def _run(factory: Factory, options: ServeCommandOptions) -> list[int]:
             options.address,
             options.port,
             options.authorization,
-            options.controllers == "on",
+            names,
             factory.options.v,
         ),
         token=keys.token,
@@ -146,7 +161,23 @@ def _run(factory: Factory, options: ServeCommandOptions) -> list[int]:
     if not path and os.path.lexists(kept):
         os.unlink(kept)  # of a server that has ended: nothing in it is to be kept
     write_kubeconfig(path or kept, folder, url, keys.ca, keys.token)
-    return listener.serve(application, keys, sockets, ready, keep)
+    files = listener.TlsFiles(
+        keys.certificate, keys.certificate_key, f"{keys.ca.decode()}\n{client_ca}"
+    )
+    return listener.serve(application, files, sockets, ready, keep)
+
+
+def read_client_ca(path: str) -> str:
+    """Return the certificates of a file of CAs, in PEM. Raises CliError."""
+    try:
+        with open(path, "rb") as file:
+            return clientcertificates.certificates_of(file.read())
+    except OSError as error:
+        raise CliError(
+            f"--client-ca-file: {printable(path)}: {(error.strerror or str(error)).lower()}"
+        ) from None
+    except ValueError as error:
+        raise CliError(f"--client-ca-file: {printable(path)}: {error}") from None
 
 
 def url_of(address: str, port: int) -> str:

@@ -148,9 +148,6 @@ RECONCILERS: tuple[tuple[str, Callable[[Context], Reconciler]], ...] = (
     ("default-scheduler", lambda context: scheduler.Scheduler(context)),
 )
 NAMES = tuple(name for name, _ in RECONCILERS)
-# What stands for machines, and what an API server does itself: they run whoever brings the
-# controllers.
-OF_SERVER = ("kubelet", "node-faults", "crd-finalizer", "kubernetes-service-controller")
 OF_FULL_BOOTSTRAP = (
     "serviceaccount-controller",
     "serviceaccount-token-controller",
@@ -193,8 +190,7 @@ def build_manager(cluster: LocalCluster, among: Collection[str] = NAMES) -> Mana
     """Build the manager of a cluster. It must only work while its lock is held
     (:func:`manager_lock`).
 
-    :param among: the names of the reconcilers that may run: ``OF_SERVER``, where somebody else
-        brings the controllers.
+    :param among: the names of the reconcilers that may run (:mod:`kubepy.controlplane.groups`).
     """
     store = cluster.store
     scheme = cluster.scheme

@@ -217,9 +217,17 @@ def remove_cluster(place: str) -> None:
         etcd.close()
 
 
-def open_shared(place: str, *, lock_timeout: float = 30.0) -> LocalCluster:
-    """Open a cluster for several threads (:meth:`LocalCluster.apart`). Raises NoClusterError,
-    StorageError."""
+def open_shared(
+    place: str, settings: Mapping[str, Any] = NO_SETTINGS, *, lock_timeout: float = 30.0
+) -> LocalCluster:
+    """Open a cluster for several threads (:meth:`LocalCluster.apart`).
+
+    :param settings: those of a cluster in memory, which is made.
+
+    Raises NoClusterError, StorageError.
+    """
+    if place == MEMORY:
+        return make_cluster(MEMORY, settings)
     if is_in_etcd(place):
         return _open(place, lock_timeout)
     store = shared.SharedFolderStore(place, volatile=VOLATILE, lock_timeout=lock_timeout)

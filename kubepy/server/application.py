@@ -6,8 +6,9 @@ import asyncio
 import os
 import traceback
 from collections import Counter
-from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
 
 from kubepy.api import errors
 from kubepy.api.clock import Clock
@@ -15,11 +16,18 @@ from kubepy.api.meta import Object
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.nodeleases import RENEW_SECONDS
 from kubepy.apiserver.server import ADMINISTRATOR
-from kubepy.apiserver.tokens import SigningKey
-from kubepy.controlplane.open import open_shared
+from kubepy.apiserver.tokens import SigningKey, VerifyingKey
+from kubepy.controlplane.groups import EVERY, GROUPS, KUBELET
+from kubepy.controlplane.open import MEMORY, open_shared
 from kubepy.kubelet.heartbeats import renew_leases
 from kubepy.server.backend import Backend
-from kubepy.server.controllers import ALL, ONLY_KUBELETS, WAITING, WRITTEN, ControllerProcess
+from kubepy.server.controllers import (
+    WAITING,
+    WRITTEN,
+    ControllerProcess,
+    Controllers,
+    ControllerThread,
+)
 from kubepy.server.watchcache import WatchCache
 from kubepy.storage import StorageError
 
@@ -30,31 +38,52 @@ class ServeOptions(NamedTuple):
     """The options of a server.
 
     :ivar authorization: ``AlwaysAllow``, or ``RBAC``: the roles of the cluster are enforced.
-    :ivar controllers: controllers, scheduler and simulated kubelets run beside.
-    :ivar kubelets: without the controllers the simulated kubelets run nevertheless: they stand for
-        machines.
+    :ivar controllers: the names of the reconcilers that run beside
+        (:mod:`kubepy.controlplane.groups`); without any somebody else runs them.
     :ivar verbosity: the value of ``-v``.
     :ivar user: the user whose token the application has; None: the administrator.
+    :ivar settings: those of a cluster in memory, which is made.
     """
 
     address: str = "127.0.0.1"
     port: int = 0
     authorization: str = "AlwaysAllow"
-    controllers: bool = True
+    controllers: frozenset[str] = EVERY
     verbosity: int = 0
-    kubelets: bool = True
     user: Object | None = None
+    settings: Mapping[str, Any] = MappingProxyType({})
+
+    @property
+    def runs_kubelets(self) -> bool:
+        """Whether the reconcilers beside include the simulated kubelets, or those of somebody
+        else do."""
+        return not self.controllers or self.controllers.issuperset(GROUPS[KUBELET])
 
 
-DEFAULTS = ServeOptions()
+class AccountOptions(NamedTuple):
+    """How the tokens of ServiceAccounts are issued and checked.
+
+    :ivar other_keys: keys by which tokens may be signed, besides the one that signs new ones.
+    :ivar issuers: who may have issued a token; the first one issues them here. Empty: the usual
+        one.
+    :ivar audiences: those of the server itself; empty: the issuers.
+    """
+
+    other_keys: Sequence[VerifyingKey] = ()
+    issuers: Sequence[str] = ()
+    audiences: Sequence[str] = ()
+
+
+DEFAULTS, USUAL_ACCOUNTS = ServeOptions(), AccountOptions()
 
 
 class Application:
     """The server of one cluster.
 
-    :param place: a state folder, or an address of etcd.
+    :param place: a state folder, an address of etcd, or ``memory:``.
     :param token: the administrator's bearer token.
     :param signing_key: signs the tokens of ServiceAccounts, in PEM; without it there are none.
+    :param accounts: how they are issued and checked besides.
     :param log: takes a line for the operator of the server.
     :ivar stopping: is set when the server ends: streams are to end.
     """
@@ -66,20 +95,20 @@ class Application:
         *,
         token: str = "",
         signing_key: bytes = b"",
+        accounts: AccountOptions = USUAL_ACCOUNTS,
         log: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.place = place
         self.options = options
         self.token = token
         self.signing_key = signing_key
+        self.accounts = accounts
         self.impersonation_modes: dict[str, str] = {}  # that were allowed last, by requester
         self.log = log
         self.backend = Backend(
             self._open_cluster, has_noticed=lambda revision: self.watch_cache.has_noticed(revision)
         )
-        which = ALL if options.controllers else ONLY_KUBELETS
-        runs = options.controllers or options.kubelets
-        self.controllers = ControllerProcess(place, options.verbosity, which, log) if runs else None
+        self.controllers = self._new_controllers() if options.controllers else None
         self.watch_cache = WatchCache(lambda: self.backend.cluster().apart(), log)
         self.requests: Counter[tuple[str, ...]] = (
             Counter()
@@ -87,8 +116,18 @@ class Application:
         self.stopping = asyncio.Event()
         self._heartbeats: asyncio.Task[None] | None = None
 
+    def _new_controllers(self) -> Controllers:
+        options = self.options
+        if self.place != MEMORY:
+            return ControllerProcess(self.place, options.verbosity, options.controllers, self.log)
+
+        def cluster() -> LocalCluster:
+            return self.backend.cluster().apart()
+
+        return ControllerThread(cluster, options.verbosity, options.controllers, self.log)
+
     def _open_cluster(self) -> LocalCluster:
-        cluster = open_shared(self.place)
+        cluster = open_shared(self.place, self.options.settings)
         if cluster.worktree is not None:
             cluster.worktree.set_warn(lambda text: self.log(f"Warning: {text}"))
         cluster.client.use_authorization(self.options.authorization)
@@ -96,7 +135,11 @@ class Application:
         if self.token:
             cluster.client.tokens.known[self.token] = self.options.user or ADMINISTRATOR
         if self.signing_key:
-            cluster.client.tokens.key = SigningKey(self.signing_key)
+            tokens = cluster.client.tokens
+            tokens.key = SigningKey(self.signing_key)
+            tokens.other_keys = self.accounts.other_keys
+            tokens.issuers = self.accounts.issuers or tokens.issuers
+            tokens.audiences = self.accounts.audiences or tokens.issuers
         return cluster
 
     async def start(self) -> None:
@@ -104,7 +147,8 @@ class Application:
         FolderError."""
         await self.backend.write(lambda cluster: cluster.start())
         self.watch_cache.start()
-        self._heartbeats = asyncio.create_task(self._keep_leases())
+        if self.options.runs_kubelets:
+            self._heartbeats = asyncio.create_task(self._keep_leases())
         if self.controllers is not None:
             self.controllers.start()
 
@@ -149,10 +193,10 @@ class Application:
         stands still.
         """
 
+        is_own_judge = self.options.controllers.issuperset(GROUPS["node"])
+
         def renew(cluster: LocalCluster) -> None:
-            renew_leases(
-                cluster.client, (cluster.clock if self.options.controllers else Clock()).now()
-            )
+            renew_leases(cluster.client, (cluster.clock if is_own_judge else Clock()).now())
 
         while True:
             try:

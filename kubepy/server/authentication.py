@@ -1,7 +1,7 @@
-"""Who asks, and whether they may: bearer tokens, impersonation, authorization.
+"""Who asks, and whether they may: client certificates, bearer tokens, impersonation, authorization.
 
 :func:`admit` is the way of every request. Only the health of the server is shown to requests
-without a token. Upstream: ``apiserver/pkg/authentication/request``,
+without a certificate and without a token. Upstream: ``apiserver/pkg/authentication/request``,
 ``apiserver/pkg/endpoints/filters`` (authentication, impersonation, authorization).
 """
 
@@ -81,8 +81,13 @@ def attributes_of(info: RequestInfo, user: Object) -> AttributesRecord:
 
 
 def authenticate(request: HttpRequest, cluster: LocalCluster) -> Object:
-    """Return the UserInfo of the one who sent a request. Raises Unauthorized for a token that is
-    not accepted, and for a request without one that is not about health."""
+    """Return the UserInfo of the one who sent a request. A certificate counts before a token.
+
+    Raises Unauthorized for a token that is not accepted, and for a request without one that is not
+    about health.
+    """
+    if request.certificate_user is not None:
+        return request.certificate_user
     scheme, _, rest = next(iter(request.header_values("authorization")), "").strip().partition(" ")
     token = rest.partition(" ")[0]
     if scheme.lower() == "bearer" and token:

@@ -22,9 +22,11 @@ from uuid import UUID
 from kubepy.api import errors
 from kubepy.api.meta import Object
 from kubepy.api.values import goformat
+from kubepy.apiserver.authorization import PRIVILEGED_GROUP
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.server import authentication, health, livepage, negotiation, requestinfo, routes, watch
 from kubepy.server.application import Application
+from kubepy.server.clientcertificates import CERTIFICATE_USER
 from kubepy.server.messages import (
     GZIP_HEADERS,
     Answer,
@@ -164,7 +166,10 @@ class HandlerChain:
         return await (application.read if info.verb in READING else application.write)(run)
 
     def _is_administrator(self, request: HttpRequest) -> bool:
-        """Tell whether a request has the administrator's token."""
+        """Tell whether a request has the administrator's token, or a certificate of one."""
+        user = request.certificate_user
+        if user is not None:
+            return PRIVILEGED_GROUP in user["groups"]
         expected, given = f"Bearer {self._application.token}", request.header("authorization")
         return hmac.compare_digest(expected.encode(), given.encode(errors="surrogateescape"))
 
@@ -294,7 +299,15 @@ def request_of(scope: Scope) -> HttpRequest:
     path = (
         re.sub("^https?://[^/?]*", "", scope["raw_path"].decode("latin-1")) or "/"
     )  # as a client of a proxy sends it
-    return HttpRequest(scope.get("method", "GET"), path, query, headers, header_lines=lines)
+    user = scope.get("state", {}).get(CERTIFICATE_USER)
+    return HttpRequest(
+        scope.get("method", "GET"),
+        path,
+        query,
+        headers,
+        header_lines=lines,
+        certificate_user=user,
+    )
 
 
 def as_rejection(send: Send) -> Send:

@@ -79,10 +79,15 @@ def serve(context: HandlerContext) -> Response:
         case (".well-known", "openid-configuration") if context.client.tokens.key is not None:
             _require_route(context, JSON)
             address = f"https://{context.request.header('host')}/openid/v1/jwks"
-            return _keys(tokens.openid_configuration(address), JSON)
+            issued = context.client.tokens
+            configuration = tokens.openid_configuration(
+                issued.issuers[0], address, issued.public_keys()
+            )
+            return _keys(configuration, JSON)
         case ("openid", "v1", "jwks") if context.client.tokens.key is not None:
             _require_route(context, KEYS_TYPE)
-            return _keys({"keys": [context.client.tokens.key.web_key()]}, KEYS_TYPE)
+            keys = [key.web_key() for key in context.client.tokens.public_keys()]
+            return _keys({"keys": keys}, KEYS_TYPE)
 
     raise path_not_found()
 

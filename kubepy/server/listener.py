@@ -19,7 +19,7 @@ import ssl
 import time
 from asyncio import sslproto
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import h11
 from uvicorn.config import Config
@@ -27,14 +27,15 @@ from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
 from uvicorn.server import Server
 
+from kubepy.server import clientcertificates
 from kubepy.server.chain import HandlerChain
 from kubepy.server.gateway import Gateway, GatewayOptions
 from kubepy.server.memory import MemoryKeeper
 from kubepy.storage import StorageError
 
 if TYPE_CHECKING:
+    from kubepy.api.meta import Object
     from kubepy.server.application import Application
-    from kubepy.server.certificates import Keys
 
 HEADER_BYTES = 1024 * 1024  # ``http.DefaultMaxHeaderBytes`` of Go
 HEADER_SECONDS = 32.0  # ``ReadHeaderTimeout`` of the API server
@@ -62,6 +63,8 @@ class HttpConnection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.app_state = {"abort": transport.abort}
+        if user := _certificate_user(transport):
+            self.app_state[clientcertificates.CERTIFICATE_USER] = user
         super().connection_made(transport)
         self._expect_headers()
         if len(self.connections) > MAX_CONNECTIONS:  # room for this one, if another is idle
@@ -152,10 +155,32 @@ class HttpConnection(H11Protocol):
         self.close_soon()
 
 
+def _certificate_user(transport: asyncio.Transport) -> Object | None:
+    """Return the user whose certificate a connection has; None without one."""
+    secured: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
+    der = secured.getpeercert(binary_form=True) if secured is not None else None
+    if secured is None or not der:
+        return None
+    return clientcertificates.user_of(secured.getpeercert() or {}, der)
+
+
+class TlsFiles(NamedTuple):
+    """What a server speaks TLS with.
+
+    :ivar certificate, certificate_key: the paths of its certificate, with those of the CAs that
+        follow it, and of its key.
+    :ivar client_ca: the certificates that vouch for those of clients, in PEM; "": there are none.
+    """
+
+    certificate: str
+    certificate_key: str
+    client_ca: str = ""
+
+
 class HttpServer(Server):
     """uvicorn's server on sockets of ours, which a signal ends.
 
-    :param way: the keys with which TLS is spoken, or the options of a gateway, without TLS.
+    :param way: what TLS is spoken with, or the options of a gateway, without TLS.
     :param ready: is called when it listens.
     :param keep: is called every second, to put back what others have removed.
     """
@@ -163,7 +188,7 @@ class HttpServer(Server):
     def __init__(
         self,
         application: Application,
-        way: Keys | GatewayOptions,
+        way: TlsFiles | GatewayOptions,
         sockets: list[socket.socket],
         ready: Callable[[], None],
         keep: Callable[[], None] = lambda: None,
@@ -284,11 +309,19 @@ def allow_open_files(count: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def tls_context(keys: Keys) -> ssl.SSLContext:
+def tls_context(files: TlsFiles) -> ssl.SSLContext:
+    """Make the context of a server. Raises OSError, ssl.SSLError for files that are not what they
+    should be."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(keys.certificate, keys.certificate_key)
+    context.load_cert_chain(files.certificate, files.certificate_key)
     context.set_alpn_protocols(["http/1.1"])
+    if files.client_ca:  # a client may have a certificate, or a token
+        context.load_verify_locations(cadata=files.client_ca)
+        context.verify_mode = ssl.CERT_OPTIONAL
+        strict = int(ssl.VerifyFlags.VERIFY_X509_STRICT)  # Go is not, and trusts each of them
+        partial = int(ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN)
+        context.verify_flags = ssl.VerifyFlags(int(context.verify_flags) & ~strict | partial)
     return context
 
 
@@ -325,14 +358,14 @@ def listen(address: str, port: int) -> list[socket.socket]:
 
 def serve(
     application: Application,
-    keys: Keys,
+    files: TlsFiles,
     sockets: list[socket.socket],
     ready: Callable[[], None],
-    keep: Callable[[], None],
+    keep: Callable[[], None] = lambda: None,
 ) -> list[int]:
     """Serve until a signal; return the signals that came. Raises what :meth:`Application.start`
-    raises."""
-    server = HttpServer(application, keys, sockets, ready, keep)
+    and :func:`tls_context` raise."""
+    server = HttpServer(application, files, sockets, ready, keep)
     return _run(server)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kubepy.server.websockets import Upgrade
 
 if TYPE_CHECKING:
+    from kubepy.api.meta import Object
     from kubepy.apiserver.client import Client
     from kubepy.apiserver.cluster import LocalCluster
     from kubepy.server.application import Application
@@ -29,6 +30,8 @@ class HttpRequest(NamedTuple):
     :ivar query: each parameter with its values, decoded, in their order.
     :ivar headers: names in lower case; repeated ones are joined by ", ", as HTTP allows.
     :ivar header_lines: the same as they were sent, one by one.
+    :ivar certificate_user: the UserInfo that the client's certificate stands for; None without a
+        certificate.
     """
 
     method: str
@@ -37,6 +40,7 @@ class HttpRequest(NamedTuple):
     headers: Mapping[str, str]
     body: bytes = b""
     header_lines: Headers = ()
+    certificate_user: Object | None = None
 
     def parameter(self, name: str, default: str = "") -> str:
         """Return the first value of a query parameter, as ``url.Values.Get`` does."""

@@ -112,7 +112,8 @@ class MemoryStore:
             self._state = State({"formatVersion": 1, **(state or {})})
         self._volatile = dict(volatile or {})
         self._now = now or time.time
-        self.lock_timeout = lock_timeout
+        self._patience = lock_timeout
+        self._own = threading.local()
         self._lock = threading.Lock()
         self._writer: tuple[int, MemoryTransaction] | None = (
             None  # the thread of the transaction under way
@@ -120,6 +121,16 @@ class MemoryStore:
         self._held: dict[str, str] = {}  # the holders of named locks
         self._listener: Callable[[CommittedChanges], None] | None = None
         self._new_recorder: NewRecorder | None = None
+
+    @property
+    def lock_timeout(self) -> float:
+        """The seconds that a transaction of this thread waits for one of another thread."""
+        patience: float = getattr(self._own, "lock_timeout", self._patience)
+        return patience
+
+    @lock_timeout.setter
+    def lock_timeout(self, seconds: float) -> None:
+        self._own.lock_timeout = seconds
 
     def connect(
         self,

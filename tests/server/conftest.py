@@ -255,7 +255,7 @@ def new_api(new_folder: Callable[[], Path]) -> Iterator[Callable[..., Api]]:
         started.append(
             Api(
                 folder or new_folder(),
-                ServeOptions(**{"controllers": False, "kubelets": False, **options}),
+                ServeOptions(**{"controllers": frozenset(), **options}),
             )
         )
         return started[-1]

@@ -43,7 +43,7 @@ class ServedFolder:
         self.keys = certificates.load_keys(
             str(folder), certificates.hosts_of("127.0.0.1"), self.log.append
         )
-        options = ServeOptions(controllers=False, authorization=authorization, kubelets=False)
+        options = ServeOptions(controllers=frozenset(), authorization=authorization)
         self.application = Application(
             str(folder),
             options,

@@ -22,6 +22,7 @@ from hypothesis.strategies import SearchStrategy
 
 from kubepy.api import errors, protobuf
 from kubepy.api.scheme import BUILT_IN, Resource
+from kubepy.controlplane.groups import OF_SERVER
 from kubepy.server.application import ServeOptions
 from kubepy.storage.yaml import dump
 from tests.apiserver.random_objects import ANYTHING, INTEGERS, TEXT, objects
@@ -214,7 +215,7 @@ def check_error(sent: Sent, answer: Answer, text: str) -> None:
 
 @pytest.fixture(scope="module")
 def fuzzed(new_folder: Any) -> Iterator[Fuzzed]:
-    api = Api(new_folder(), ServeOptions(controllers=False))
+    api = Api(new_folder(), ServeOptions(controllers=OF_SERVER))
     yield Fuzzed(api)
     api.close()
 

@@ -255,7 +255,10 @@ def test_port_in_use_is_an_error(new_folder: Callable[[], Path]) -> None:
 @pytest.mark.parametrize(
     ("flag", "error"),
     [
-        ("--controllers=maybe", "--controllers=maybe is invalid: must be on or off"),
+        (
+            "--controllers=maybe",
+            "--controllers: maybe is no group of controllers: must be on, off, all, or names of",
+        ),
         ("--authorization=ABAC", "--authorization=ABAC is invalid: must be AlwaysAllow or RBAC"),
         ("--port=70000", "--port=70000 is invalid: must be between 0 and 65535"),
         ("--address=", "--address is empty: it must be an address or a name of this machine"),

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.apiserver.cluster import LocalCluster
-from kubepy.controlplane import MANAGER_LOCK, OF_SERVER
+from kubepy.controlplane import MANAGER_LOCK
+from kubepy.controlplane.groups import OF_SERVER
 from kubepy.insight.why import (
     anew,
     containers,
@@ -123,4 +124,4 @@ def is_run(cluster: LocalCluster) -> bool:
     """Return whether the process that holds the lock of the controllers runs all of them, not only
     the kubelets."""
     text = cluster.store.meta(CHECKPOINT)
-    return not text or not set(json.loads(text)["reconcilers"][:-1]) <= set(OF_SERVER)
+    return not text or not set(json.loads(text)["reconcilers"][:-1]) <= OF_SERVER

@@ -1,0 +1,350 @@
+"""The program ``kube-apiserver`` of envtest's assets: an API server whose cluster is in memory.
+
+``python -m kubepy.server.envtest.apiserver CONTROLLERS FLAGS…``. What kube-apiserver refuses ends
+it with status 1 and a line; SIGTERM ends it in order. Upstream: ``cmd/kube-apiserver/app``.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import signal
+import ssl
+import sys
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from kubepy.api.clock import Clock
+from kubepy.apiserver.settings import ADMISSION_PLUGINS, parse_service_subnet
+from kubepy.apiserver.tokens import SigningKey, VerifyingKey, verifying_keys
+from kubepy.controlplane.groups import API, UnknownGroupError, reconcilers_of
+from kubepy.controlplane.open import MEMORY
+from kubepy.klog import header
+from kubepy.quoting import printable, quote
+from kubepy.server import certificates, listener
+from kubepy.server.application import AccountOptions, Application, ServeOptions
+from kubepy.server.clientcertificates import certificates_of
+from kubepy.server.envtest import featuregates
+from kubepy.server.envtest.flags import Arguments, FlagError, help_text, parse_arguments
+from kubepy.storage import StorageError
+from kubepy.terminal import guard_process
+
+CONTROLLERS_VARIABLE = "KUBEPY_ENVTEST_CONTROLLERS"
+PORT = 6443
+ALWAYS_ALLOW, RBAC, NODE = "AlwaysAllow", "RBAC", "Node"
+UNSERVED_MODES = ("ABAC", "AlwaysDeny", "Webhook")
+# The plugins of v1.36 that cannot be turned off here, and those that are not here at all.
+ALWAYS_ON_PLUGINS = (
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionWebhook",
+    "NamespaceLifecycle",
+    "ResourceQuota",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionWebhook",
+)
+ABSENT_PLUGINS = (
+    "AlwaysAdmit",
+    "AlwaysDeny",
+    "AlwaysPullImages",
+    "ClusterTrustBundleAttest",
+    "DenyServiceExternalIPs",
+    "EventRateLimit",
+    "ExtendedResourceToleration",
+    "ImagePolicyWebhook",
+    "JobValidation",
+    "LimitPodHardAntiAffinityTopology",
+    "NamespaceAutoProvision",
+    "NamespaceExists",
+    "NodeDeclaredFeatureValidator",
+    "NodeRestriction",
+    "OwnerReferencesPermissionEnforcement",
+    "PodGroupProtection",
+    "PodGroupWorkloadExists",
+    "PodNodeSelector",
+    "PodResizeValidator",
+    "PodTolerationRestriction",
+    "PodTopologyLabels",
+)
+CERTIFICATE, CERTIFICATE_KEY = "apiserver.crt", "apiserver.key"
+OWN_CERTIFICATE_LIFE = timedelta(days=365)
+
+
+class StartError(Exception):
+    """What keeps the server from starting."""
+
+
+class Notes:
+    """Writes the log of the program to stderr: lines of klog."""
+
+    def __init__(self) -> None:
+        self._clock = Clock()
+
+    def info(self, text: str) -> None:
+        self._write("I", text)
+
+    def warn(self, text: str) -> None:
+        self._write("W", text)
+
+    def fail(self, error: str) -> None:
+        self._write("E", f'"command failed" err={quote(error)}')
+
+    def _write(self, severity: str, text: str) -> None:
+        sys.stderr.write(f"{header(severity, self._clock, 'apiserver.py')} {text}\n")
+        sys.stderr.flush()
+
+
+class ServerPlan(NamedTuple):
+    """What a command line asks for, checked.
+
+    :ivar signing_key: signs tokens, in PEM.
+    """
+
+    address: str
+    port: int
+    files: listener.TlsFiles
+    options: ServeOptions
+    signing_key: bytes
+    accounts: AccountOptions
+
+
+def main(words: Sequence[str]) -> int:
+    """Serve until a signal; return the exit status.
+
+    :param words: the controllers that run where the environment names none, and the flags.
+    """
+    controllers, *flags = words
+    if any(word in ("--help", "-h") for word in flags):
+        sys.stdout.write(help_text())
+        return 0
+    guard_process()
+    notes = Notes()
+    try:
+        arguments = parse_arguments(flags)
+    except FlagError as error:
+        sys.stderr.write(f"Error: {error}\n")
+        return 1
+    try:
+        plan = plan_of(arguments, os.environ.get(CONTROLLERS_VARIABLE) or controllers, notes)
+        return serve(plan, notes)
+    except (StartError, StorageError, featuregates.FeatureGateError) as error:
+        notes.fail(str(error))
+        return 1
+
+
+def serve(plan: ServerPlan, notes: Notes) -> int:
+    """Serve until a signal. Raises StartError."""
+    try:
+        sockets = listener.listen(plan.address, plan.port)
+    except OSError as error:
+        raise StartError(
+            f"failed to create listener: failed to listen on {plan.address}:{plan.port}: "
+            f"{(error.strerror or str(error)).lower()}"
+        ) from None
+    application = Application(
+        MEMORY,
+        plan.options,
+        signing_key=plan.signing_key,
+        accounts=plan.accounts,
+        log=notes.info,
+    )
+
+    def ready() -> None:
+        address, port = sockets[0].getsockname()[:2]
+        notes.info(f"Serving securely on {address}:{port}")
+
+    try:
+        received = listener.serve(application, plan.files, sockets, ready)
+    except (ssl.SSLError, OSError) as error:
+        raise StartError(f"{plan.files.certificate}: {error}") from None
+    return 128 + signal.SIGINT if received[:1] == [signal.SIGINT] else 0
+
+
+# --- what the flags ask for -----------------------------------------------------------------------
+
+
+def plan_of(arguments: Arguments, controllers: str, notes: Notes) -> ServerPlan:
+    """Check a command line. Raises StartError, FeatureGateError."""
+    for word in arguments.unknown:
+        notes.warn(f"{printable(word)}: this flag does nothing here")
+    _check_feature_gates(arguments, notes)
+    if words := arguments.items("runtime-config"):
+        notes.warn(
+            f"--runtime-config={printable(','.join(words))}: does nothing here: the APIs are those "
+            "that v1.36 serves by default"
+        )
+    try:
+        names = reconcilers_of(controllers or API)
+    except UnknownGroupError as error:
+        raise StartError(f"{CONTROLLERS_VARIABLE}: {error}") from None
+    address = arguments.last("bind-address", "0.0.0.0")
+    options = ServeOptions(
+        address,
+        authorization=_authorization(arguments),
+        controllers=names,
+        verbosity=_number(arguments, "v", 0, 1 << 31),
+        settings=_settings(arguments, notes),
+    )
+    signing_key, accounts = _account_tokens(arguments)
+    return ServerPlan(
+        address,
+        _number(arguments, "secure-port", PORT, 0xFFFF),
+        _tls_files(arguments, address, notes),
+        options,
+        signing_key,
+        accounts,
+    )
+
+
+def _number(arguments: Arguments, name: str, default: int, highest: int) -> int:
+    text = arguments.last(name, str(default))
+    if not text.isascii() or not text.isdigit() or int(text) > highest:
+        raise StartError(f"--{name}={printable(text)}: must be a number from 0 to {highest}")
+    return int(text)
+
+
+def _check_feature_gates(arguments: Arguments, notes: Notes) -> None:
+    for text in arguments.values.get("feature-gates", ()):
+        gates = featuregates.parse_feature_gates(text)
+        featuregates.check_feature_gates(gates)
+        if gates:
+            notes.warn(f"--feature-gates={printable(text)}: change nothing here")
+
+
+def _authorization(arguments: Arguments) -> str:
+    """Return who may do what: all of everybody, or what roles say. Raises StartError."""
+    modes = arguments.items("authorization-mode") or [ALWAYS_ALLOW]
+    for mode in modes:
+        if mode in UNSERVED_MODES:
+            raise StartError(f"authorization-mode {quote(mode)} is not supported here")
+        if mode not in (ALWAYS_ALLOW, RBAC, NODE):
+            raise StartError(f"authorization-mode {quote(mode)} is not a valid mode")
+    return ALWAYS_ALLOW if ALWAYS_ALLOW in modes else RBAC
+
+
+def _settings(arguments: Arguments, notes: Notes) -> dict[str, Any]:
+    """Return the settings of the cluster. Raises StartError."""
+    settings: dict[str, Any] = {}
+    known = (*ADMISSION_PLUGINS, *ALWAYS_ON_PLUGINS, *ABSENT_PLUGINS)
+    unknown = [
+        f"{flag} plugin {quote(name)} is unknown"
+        for flag in ("enable-admission-plugins", "disable-admission-plugins")
+        for name in arguments.items(flag)
+        if name not in known
+    ]
+    if unknown:
+        raise StartError(unknown[0] if len(unknown) == 1 else f"[{', '.join(unknown)}]")
+    for name in arguments.items("enable-admission-plugins"):
+        if name in ABSENT_PLUGINS:
+            notes.warn(f"--enable-admission-plugins: {name} is not here")
+    disabled = arguments.items("disable-admission-plugins")
+    for name in disabled:
+        if name in ALWAYS_ON_PLUGINS:
+            notes.warn(f"--disable-admission-plugins: {name} runs nevertheless")
+    if plugins := sorted({*disabled} & {*ADMISSION_PLUGINS}):
+        settings["admission"] = {"disablePlugins": plugins}
+    if networks := arguments.items("service-cluster-ip-range"):
+        try:
+            settings["networking"] = {"serviceSubnet": parse_service_subnet(networks[0])}
+        except StorageError as error:
+            reason = str(error).rpartition("serviceSubnet: ")[2]
+            raise StartError(f"--service-cluster-ip-range: {reason}") from None
+    return settings
+
+
+def _account_tokens(arguments: Arguments) -> tuple[bytes, AccountOptions]:
+    """Return the key that signs tokens, and how tokens are checked. Raises StartError."""
+    path = arguments.last("service-account-signing-key-file")
+    if path:
+        signing_key = _content("service-account-signing-key-file", path)
+        try:
+            SigningKey(signing_key)
+        except (ValueError, TypeError) as error:
+            raise StartError(f"failed to parse service-account-issuer-key-file: {error}") from None
+    else:
+        signing_key = certificates.pem_of_key(ec.generate_private_key(ec.SECP256R1()))
+    other_keys: list[VerifyingKey] = []
+    for path in arguments.items("service-account-key-file"):
+        try:
+            other_keys += verifying_keys(_content("service-account-key-file", path))
+        except (ValueError, TypeError) as error:
+            raise StartError(f"error reading public key file {path}: {error}") from None
+    issuers = arguments.values.get("service-account-issuer", [])
+    return signing_key, AccountOptions(other_keys, issuers, arguments.items("api-audiences"))
+
+
+def _content(flag: str, path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise StartError(f"--{flag}: open {printable(path)}: {reason}") from None
+
+
+def _tls_files(arguments: Arguments, address: str, notes: Notes) -> listener.TlsFiles:
+    """Return what TLS is spoken with; a folder without a certificate gets one, as upstream. Raises
+    StartError."""
+    client_ca = ""
+    if path := arguments.last("client-ca-file"):
+        try:
+            client_ca = certificates_of(_content("client-ca-file", path))
+        except ValueError as error:
+            raise StartError(f"unable to load client CA provider: {path}: {error}") from None
+    certificate = arguments.last("tls-cert-file")
+    key = arguments.last("tls-private-key-file")
+    if not certificate:
+        folder = arguments.last("cert-dir", "/var/run/kubernetes")
+        certificate, key = (os.path.join(folder, name) for name in (CERTIFICATE, CERTIFICATE_KEY))
+        if not os.path.exists(certificate):
+            _make_certificate(certificate, key, address)
+            notes.info(f"Generated self-signed cert ({certificate}, {key})")
+    return listener.TlsFiles(certificate, key, client_ca)
+
+
+def _make_certificate(certificate: str, key: str, address: str) -> None:
+    """Make the files of a certificate that is signed by itself. Raises StartError."""
+    own_key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")])
+    hosts = [*certificates.NAMES, *certificates.LOOPBACK, *certificates.hosts_of(address)]
+    names = [_general_name(host) for host in sorted(set(hosts))]
+    own = certificates.sign(
+        name,
+        name,
+        own_key,
+        own_key,
+        OWN_CERTIFICATE_LIFE,
+        [
+            (x509.BasicConstraints(ca=True, path_length=None), True),
+            (x509.SubjectAlternativeName(names), False),
+        ],
+    )
+    try:
+        os.makedirs(os.path.dirname(certificate), exist_ok=True)
+        for path, content in (
+            (certificate, certificates.pem_of(own)),
+            (key, certificates.pem_of_key(own_key)),
+        ):
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with open(descriptor, "wb") as file:
+                file.write(content)
+    except OSError as error:
+        raise StartError(
+            f"error creating self-signed certificates: {(error.strerror or str(error)).lower()}: "
+            f"{certificate}"
+        ) from None
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -21,7 +21,7 @@ from kubepy.storage import LockTimeoutError
 from kubepy.storage.view import RecordedView
 
 with lazy_imports():
-    from kubepy import kubelet, scheduler
+    from kubepy import scheduler
     from kubepy.controllers import (
         bootstrap,
         clusterroles,
@@ -53,6 +53,7 @@ with lazy_imports():
     )
     from kubepy.controlplane import faults, users, verbose
     from kubepy.controlplane import manager as managers
+    from kubepy.kubelet import controller as kubelets
     from kubepy.runtime import pacing, reconcile
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ RBAC_BOOTSTRAPPED = "rbac.bootstrapped"  # in the store's meta values: bootstrap
 # Deployments, which go by their status. The manager ends its batches after the first reconciler's
 # turn. The names alone identify a checkpoint, without importing any controller.
 RECONCILERS: tuple[tuple[str, Callable[[Context], Reconciler]], ...] = (
-    ("kubelet", lambda context: kubelet.Kubelet(context)),
+    ("kubelet", lambda context: kubelets.Kubelet(context)),
     ("node-faults", lambda context: faults.NodeFaultController(context)),
     ("node-lifecycle-controller", lambda context: nodelifecycle.NodeLifecycleController(context)),
     ("ttl-controller", lambda context: ttl.TTLController(context)),

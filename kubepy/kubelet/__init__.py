@@ -10,7 +10,3 @@ container beside its manifest, from rules and well-known images (docs/rules.md),
 says. Pods that do what their manifests say live in ``modelled``; ``inside`` opens their containers,
 ``sessions`` talks with their processes.
 """
-
-from kubepy.kubelet.controller import Kubelet
-
-__all__ = ["Kubelet"]

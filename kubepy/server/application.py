@@ -19,7 +19,7 @@ from kubepy.apiserver.server import ADMINISTRATOR
 from kubepy.apiserver.tokens import SigningKey, VerifyingKey
 from kubepy.controlplane.groups import EVERY, GROUPS, KUBELET
 from kubepy.controlplane.open import MEMORY, open_shared
-from kubepy.kubelet.heartbeats import renew_leases
+from kubepy.lazy import lazy_imports
 from kubepy.server.backend import Backend
 from kubepy.server.controllers import (
     WAITING,
@@ -30,6 +30,9 @@ from kubepy.server.controllers import (
 )
 from kubepy.server.watchcache import WatchCache
 from kubepy.storage import StorageError
+
+with lazy_imports():
+    from kubepy.kubelet import heartbeats
 
 T = TypeVar("T")
 
@@ -196,7 +199,9 @@ class Application:
         is_own_judge = self.options.controllers.issuperset(GROUPS["node"])
 
         def renew(cluster: LocalCluster) -> None:
-            renew_leases(cluster.client, (cluster.clock if is_own_judge else Clock()).now())
+            heartbeats.renew_leases(
+                cluster.client, (cluster.clock if is_own_judge else Clock()).now()
+            )
 
         while True:
             try:

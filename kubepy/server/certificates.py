@@ -95,7 +95,7 @@ def signing_key(folder: str, say: Callable[[str], None]) -> bytes:
     Raises FolderError, LockTimeoutError.
     """
     if not folder:
-        return pem_of_key(ec.generate_private_key(ec.SECP256R1()))
+        return new_key_pem()
     homes.make_own_folder(folder)
     files = KeyFolder(folder, say, {})
     lock = homes.lock_of(folder, LOCK)
@@ -351,6 +351,20 @@ def sign(
     return builder.sign(signer, hashes.SHA256())
 
 
+def self_signed(hosts: Iterable[str]) -> tuple[bytes, bytes]:
+    """Make a certificate of an API server that is signed by itself; return it and its key, in
+    PEM."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")])
+    names = [_general_name(host) for host in hosts]
+    extensions: list[tuple[x509.ExtensionType, bool]] = [
+        (x509.BasicConstraints(ca=True, path_length=None), True),
+        (x509.SubjectAlternativeName(names), False),
+    ]
+    certificate = sign(name, name, key, key, CERTIFICATE_LIFE, extensions)
+    return pem_of(certificate), pem_of_key(key)
+
+
 def _general_name(host: str) -> x509.GeneralName:
     try:
         return x509.IPAddress(ipaddress.ip_address(host))
@@ -366,6 +380,11 @@ def pem_of_key(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
+
+
+def new_key_pem() -> bytes:
+    """Make a private key; return it in PEM."""
+    return pem_of_key(ec.generate_private_key(ec.SECP256R1()))
 
 
 def hosts_of(address: str) -> list[str]:

@@ -13,7 +13,7 @@ from kubepy.api.objects.nodes import is_node_ready
 from kubepy.apiserver.request import MERGE_PATCH, Patch
 from kubepy.controlplane.manager import ListWatch, Manager
 from kubepy.controlplane.open import open_cluster
-from kubepy.kubelet import Kubelet
+from kubepy.kubelet.controller import Kubelet
 from kubepy.runtime.pacing import Pacing
 from kubepy.runtime.reconcile import Context, Informers
 from kubepy.storage.view import RecordedView

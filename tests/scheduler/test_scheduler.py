@@ -11,7 +11,7 @@ import pytest
 from kubepy.apiserver.request import MERGE_PATCH, DeleteOptions, Patch
 from kubepy.controlplane.manager import CheckpointStore, ListWatch, Manager
 from kubepy.controlplane.open import make_cluster, open_cluster
-from kubepy.kubelet import Kubelet
+from kubepy.kubelet.controller import Kubelet
 from kubepy.runtime.pacing import Pacing
 from kubepy.runtime.reconcile import Context, Informers
 from kubepy.scheduler import Scheduler

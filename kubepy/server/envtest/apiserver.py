@@ -6,18 +6,12 @@ it with status 1 and a line; SIGTERM ends it in order. Upstream: ``cmd/kube-apis
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import signal
 import ssl
 import sys
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any, NamedTuple
-
-from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from kubepy.api.clock import Clock
 from kubepy.apiserver.settings import ADMISSION_PLUGINS, parse_service_subnet
@@ -25,14 +19,18 @@ from kubepy.apiserver.tokens import SigningKey, VerifyingKey, verifying_keys
 from kubepy.controlplane.groups import API, UnknownGroupError, reconcilers_of
 from kubepy.controlplane.open import MEMORY
 from kubepy.klog import header
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
-from kubepy.server import certificates, listener
+from kubepy.server import listener
 from kubepy.server.application import AccountOptions, Application, ServeOptions
 from kubepy.server.clientcertificates import certificates_of
 from kubepy.server.envtest import featuregates
 from kubepy.server.envtest.flags import Arguments, FlagError, help_text, parse_arguments
 from kubepy.storage import StorageError
 from kubepy.terminal import guard_process
+
+with lazy_imports():
+    from kubepy.server import certificates
 
 CONTROLLERS_VARIABLE = "KUBEPY_ENVTEST_CONTROLLERS"
 PORT = 6443
@@ -71,7 +69,6 @@ ABSENT_PLUGINS = (
     "PodTopologyLabels",
 )
 CERTIFICATE, CERTIFICATE_KEY = "apiserver.crt", "apiserver.key"
-OWN_CERTIFICATE_LIFE = timedelta(days=365)
 
 
 class StartError(Exception):
@@ -266,7 +263,7 @@ def _account_tokens(arguments: Arguments) -> tuple[bytes, AccountOptions]:
         except (ValueError, TypeError) as error:
             raise StartError(f"failed to parse service-account-issuer-key-file: {error}") from None
     else:
-        signing_key = certificates.pem_of_key(ec.generate_private_key(ec.SECP256R1()))
+        signing_key = certificates.new_key_pem()
     other_keys: list[VerifyingKey] = []
     for path in arguments.items("service-account-key-file"):
         try:
@@ -308,27 +305,11 @@ def _tls_files(arguments: Arguments, address: str, notes: Notes) -> listener.Tls
 
 def _make_certificate(certificate: str, key: str, address: str) -> None:
     """Make the files of a certificate that is signed by itself. Raises StartError."""
-    own_key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")])
-    hosts = [*certificates.NAMES, *certificates.LOOPBACK, *certificates.hosts_of(address)]
-    names = [_general_name(host) for host in sorted(set(hosts))]
-    own = certificates.sign(
-        name,
-        name,
-        own_key,
-        own_key,
-        OWN_CERTIFICATE_LIFE,
-        [
-            (x509.BasicConstraints(ca=True, path_length=None), True),
-            (x509.SubjectAlternativeName(names), False),
-        ],
-    )
+    hosts = {*certificates.NAMES, *certificates.LOOPBACK, *certificates.hosts_of(address)}
+    own_certificate, own_key = certificates.self_signed(sorted(hosts))
     try:
         os.makedirs(os.path.dirname(certificate), exist_ok=True)
-        for path, content in (
-            (certificate, certificates.pem_of(own)),
-            (key, certificates.pem_of_key(own_key)),
-        ):
+        for path, content in ((certificate, own_certificate), (key, own_key)):
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with open(descriptor, "wb") as file:
                 file.write(content)
@@ -337,13 +318,6 @@ def _make_certificate(certificate: str, key: str, address: str) -> None:
             f"error creating self-signed certificates: {(error.strerror or str(error)).lower()}: "
             f"{certificate}"
         ) from None
-
-
-def _general_name(host: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(host))
-    except ValueError:
-        return x509.DNSName(host)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ from kubepy.cli.runtime.command import walk
 INTRODUCTION = """# Commands
 
 `kubepy COMMAND --help` shows flags and examples. Verbs, flags, short names, output and exit codes are kubectl's;
-`init`, `import`, `controller`, `serve`, `mcp`, `clock`, `plan`, `why`, `timeline`, `fork`, `fsck`, `trust` and `git` are kubepy's
-own. Flags that name a server or credentials (`-s`, `--token` …) are accepted and mean nothing; `--state DIR`,
+`init`, `import`, `controller`, `serve`, `envtest-assets`, `mcp`, `clock`, `plan`, `why`, `timeline`, `fork`, `fsck`, `trust`
+and `git` are kubepy's own. Flags that name a server or credentials (`-s`, `--token` …) are accepted and mean nothing; `--state DIR`,
 `--reconcile=auto|never` and `--trust` are kubepy's own.
 `--kubeconfig`, `--context` and `--cluster` choose a [state folder and a namespace](state-folder.md#contexts). A program
 `kubepy-foo` on the PATH is the command `kubepy foo`. [simulated.md](simulated.md) says what is behind all that."""  # noqa: E501

@@ -82,6 +82,7 @@ REFUSED = {
     "completion": ABOUT_ITSELF,
     "config": ABOUT_ITSELF,
     "diff": READS,
+    "envtest-assets": NEW_FOLDER,
     "explain": ABOUT_ITSELF,
     "fork": NEW_FOLDER,
     "fsck": NEW_FOLDER,

@@ -98,6 +98,7 @@ ELSEWHERE = (
     "fsck",
     "plugin",
     "serve",
+    "envtest-assets",  # tests/server/test_envtest.py
     "logs",
     "attach",  # needs a model of containers, as the next ones: tests/cli/test_exec.py …
     "exec",

@@ -246,6 +246,7 @@ def test_golden_file_has_every_command_of_kubectl() -> None:
         "fsck",
         "git",
         "serve",
+        "envtest-assets",
         "help",
         "alpha",
         "__complete",

@@ -371,6 +371,7 @@ REFUSED: list[tuple[str, str]] = [
     ("port-forward web 80", "it opens a port"),
     ("proxy", "it opens a port"),
     ("serve", "it opens a port"),
+    ("envtest-assets", "it is about files of this machine"),
     ("get pods -w", "it goes on until it is interrupted"),
     ("get pods --watch-only=true", "it goes on until it is interrupted"),
     ("logs -f deploy/web", "it goes on until it is interrupted"),

@@ -346,6 +346,7 @@ def test_unrelated_workload_that_was_stuck_does_not_count() -> None:
     "command",
     [
         "serve",
+        "envtest-assets",
         "mcp",
         "controller --watch",
         "get pods -w",

@@ -37,7 +37,7 @@ from kubepy.controlplane.groups import (
 )
 from kubepy.server import certificates
 from kubepy.server.envtest import assets, featuregates
-from kubepy.server.envtest.flags import FlagError, parse_arguments
+from kubepy.server.envtest.flags import ServerFlagError, parse_arguments
 from tests.cli.conftest import run
 from tests.server.conftest import Answer
 
@@ -694,7 +694,7 @@ def test_arguments_are_read_as_pflag_does() -> None:
     assert arguments.values == {"secure-port": ["1"], "allow-privileged": ["true"], "v": ["2", "3"]}
     assert arguments.unknown == ["--x", "--z"]
     for words in (["--secure-port"], ["serve"]):
-        with pytest.raises(FlagError):
+        with pytest.raises(ServerFlagError):
             parse_arguments(words)
 
 

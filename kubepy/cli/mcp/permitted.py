@@ -175,6 +175,7 @@ COMMAND_REASONS = {
     "create token": "a token is a key to a server of this cluster",
     "diff": "it starts a program: plan says what changes",
     "edit": "it starts an editor: patch or apply",
+    "envtest-assets": _FILES_OF_MACHINE,
     "fork": _FOLDER,
     "fsck": _FOLDER,
     "git": _FOLDER,

@@ -25,7 +25,7 @@ from kubepy.server import listener
 from kubepy.server.application import AccountOptions, Application, ServeOptions
 from kubepy.server.clientcertificates import certificates_of
 from kubepy.server.envtest import featuregates
-from kubepy.server.envtest.flags import Arguments, FlagError, help_text, parse_arguments
+from kubepy.server.envtest.flags import ServerArguments, ServerFlagError, help_text, parse_arguments
 from kubepy.storage import StorageError
 from kubepy.terminal import guard_process
 
@@ -71,11 +71,11 @@ ABSENT_PLUGINS = (
 CERTIFICATE, CERTIFICATE_KEY = "apiserver.crt", "apiserver.key"
 
 
-class StartError(Exception):
+class ServerStartError(Exception):
     """What keeps the server from starting."""
 
 
-class Notes:
+class ServerLog:
     """Writes the log of the program to stderr: lines of klog."""
 
     def __init__(self) -> None:
@@ -119,26 +119,26 @@ def main(words: Sequence[str]) -> int:
         sys.stdout.write(help_text())
         return 0
     guard_process()
-    notes = Notes()
+    notes = ServerLog()
     try:
         arguments = parse_arguments(flags)
-    except FlagError as error:
+    except ServerFlagError as error:
         sys.stderr.write(f"Error: {error}\n")
         return 1
     try:
         plan = plan_of(arguments, os.environ.get(CONTROLLERS_VARIABLE) or controllers, notes)
         return serve(plan, notes)
-    except (StartError, StorageError, featuregates.FeatureGateError) as error:
+    except (ServerStartError, StorageError, featuregates.FeatureGateError) as error:
         notes.fail(str(error))
         return 1
 
 
-def serve(plan: ServerPlan, notes: Notes) -> int:
-    """Serve until a signal. Raises StartError."""
+def serve(plan: ServerPlan, notes: ServerLog) -> int:
+    """Serve until a signal. Raises ServerStartError."""
     try:
         sockets = listener.listen(plan.address, plan.port)
     except OSError as error:
-        raise StartError(
+        raise ServerStartError(
             f"failed to create listener: failed to listen on {plan.address}:{plan.port}: "
             f"{(error.strerror or str(error)).lower()}"
         ) from None
@@ -157,15 +157,15 @@ def serve(plan: ServerPlan, notes: Notes) -> int:
     try:
         received = listener.serve(application, plan.files, sockets, ready)
     except (ssl.SSLError, OSError) as error:
-        raise StartError(f"{plan.files.certificate}: {error}") from None
+        raise ServerStartError(f"{plan.files.certificate}: {error}") from None
     return 128 + signal.SIGINT if received[:1] == [signal.SIGINT] else 0
 
 
 # --- what the flags ask for -----------------------------------------------------------------------
 
 
-def plan_of(arguments: Arguments, controllers: str, notes: Notes) -> ServerPlan:
-    """Check a command line. Raises StartError, FeatureGateError."""
+def plan_of(arguments: ServerArguments, controllers: str, notes: ServerLog) -> ServerPlan:
+    """Check a command line. Raises ServerStartError, FeatureGateError."""
     for word in arguments.unknown:
         notes.warn(f"{printable(word)}: this flag does nothing here")
     _check_feature_gates(arguments, notes)
@@ -177,7 +177,7 @@ def plan_of(arguments: Arguments, controllers: str, notes: Notes) -> ServerPlan:
     try:
         names = reconcilers_of(controllers or API)
     except UnknownGroupError as error:
-        raise StartError(f"{CONTROLLERS_VARIABLE}: {error}") from None
+        raise ServerStartError(f"{CONTROLLERS_VARIABLE}: {error}") from None
     address = arguments.last("bind-address", "0.0.0.0")
     options = ServeOptions(
         address,
@@ -197,14 +197,14 @@ def plan_of(arguments: Arguments, controllers: str, notes: Notes) -> ServerPlan:
     )
 
 
-def _number(arguments: Arguments, name: str, default: int, highest: int) -> int:
+def _number(arguments: ServerArguments, name: str, default: int, highest: int) -> int:
     text = arguments.last(name, str(default))
     if not text.isascii() or not text.isdigit() or int(text) > highest:
-        raise StartError(f"--{name}={printable(text)}: must be a number from 0 to {highest}")
+        raise ServerStartError(f"--{name}={printable(text)}: must be a number from 0 to {highest}")
     return int(text)
 
 
-def _check_feature_gates(arguments: Arguments, notes: Notes) -> None:
+def _check_feature_gates(arguments: ServerArguments, notes: ServerLog) -> None:
     for text in arguments.values.get("feature-gates", ()):
         gates = featuregates.parse_feature_gates(text)
         featuregates.check_feature_gates(gates)
@@ -212,19 +212,19 @@ def _check_feature_gates(arguments: Arguments, notes: Notes) -> None:
             notes.warn(f"--feature-gates={printable(text)}: change nothing here")
 
 
-def _authorization(arguments: Arguments) -> str:
-    """Return who may do what: all of everybody, or what roles say. Raises StartError."""
+def _authorization(arguments: ServerArguments) -> str:
+    """Return who may do what: all of everybody, or what roles say. Raises ServerStartError."""
     modes = arguments.items("authorization-mode") or [ALWAYS_ALLOW]
     for mode in modes:
         if mode in UNSERVED_MODES:
-            raise StartError(f"authorization-mode {quote(mode)} is not supported here")
+            raise ServerStartError(f"authorization-mode {quote(mode)} is not supported here")
         if mode not in (ALWAYS_ALLOW, RBAC, NODE):
-            raise StartError(f"authorization-mode {quote(mode)} is not a valid mode")
+            raise ServerStartError(f"authorization-mode {quote(mode)} is not a valid mode")
     return ALWAYS_ALLOW if ALWAYS_ALLOW in modes else RBAC
 
 
-def _settings(arguments: Arguments, notes: Notes) -> dict[str, Any]:
-    """Return the settings of the cluster. Raises StartError."""
+def _settings(arguments: ServerArguments, notes: ServerLog) -> dict[str, Any]:
+    """Return the settings of the cluster. Raises ServerStartError."""
     settings: dict[str, Any] = {}
     known = (*ADMISSION_PLUGINS, *ALWAYS_ON_PLUGINS, *ABSENT_PLUGINS)
     unknown = [
@@ -234,7 +234,7 @@ def _settings(arguments: Arguments, notes: Notes) -> dict[str, Any]:
         if name not in known
     ]
     if unknown:
-        raise StartError(unknown[0] if len(unknown) == 1 else f"[{', '.join(unknown)}]")
+        raise ServerStartError(unknown[0] if len(unknown) == 1 else f"[{', '.join(unknown)}]")
     for name in arguments.items("enable-admission-plugins"):
         if name in ABSENT_PLUGINS:
             notes.warn(f"--enable-admission-plugins: {name} is not here")
@@ -249,19 +249,21 @@ def _settings(arguments: Arguments, notes: Notes) -> dict[str, Any]:
             settings["networking"] = {"serviceSubnet": parse_service_subnet(networks[0])}
         except StorageError as error:
             reason = str(error).rpartition("serviceSubnet: ")[2]
-            raise StartError(f"--service-cluster-ip-range: {reason}") from None
+            raise ServerStartError(f"--service-cluster-ip-range: {reason}") from None
     return settings
 
 
-def _account_tokens(arguments: Arguments) -> tuple[bytes, AccountOptions]:
-    """Return the key that signs tokens, and how tokens are checked. Raises StartError."""
+def _account_tokens(arguments: ServerArguments) -> tuple[bytes, AccountOptions]:
+    """Return the key that signs tokens, and how tokens are checked. Raises ServerStartError."""
     path = arguments.last("service-account-signing-key-file")
     if path:
         signing_key = _content("service-account-signing-key-file", path)
         try:
             SigningKey(signing_key)
         except (ValueError, TypeError) as error:
-            raise StartError(f"failed to parse service-account-issuer-key-file: {error}") from None
+            raise ServerStartError(
+                f"failed to parse service-account-issuer-key-file: {error}"
+            ) from None
     else:
         signing_key = certificates.new_key_pem()
     other_keys: list[VerifyingKey] = []
@@ -269,7 +271,7 @@ def _account_tokens(arguments: Arguments) -> tuple[bytes, AccountOptions]:
         try:
             other_keys += verifying_keys(_content("service-account-key-file", path))
         except (ValueError, TypeError) as error:
-            raise StartError(f"error reading public key file {path}: {error}") from None
+            raise ServerStartError(f"error reading public key file {path}: {error}") from None
     issuers = arguments.values.get("service-account-issuer", [])
     return signing_key, AccountOptions(other_keys, issuers, arguments.items("api-audiences"))
 
@@ -280,18 +282,18 @@ def _content(flag: str, path: str) -> bytes:
             return file.read()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise StartError(f"--{flag}: open {printable(path)}: {reason}") from None
+        raise ServerStartError(f"--{flag}: open {printable(path)}: {reason}") from None
 
 
-def _tls_files(arguments: Arguments, address: str, notes: Notes) -> listener.TlsFiles:
+def _tls_files(arguments: ServerArguments, address: str, notes: ServerLog) -> listener.TlsFiles:
     """Return what TLS is spoken with; a folder without a certificate gets one, as upstream. Raises
-    StartError."""
+    ServerStartError."""
     client_ca = ""
     if path := arguments.last("client-ca-file"):
         try:
             client_ca = certificates_of(_content("client-ca-file", path))
         except ValueError as error:
-            raise StartError(f"unable to load client CA provider: {path}: {error}") from None
+            raise ServerStartError(f"unable to load client CA provider: {path}: {error}") from None
     certificate = arguments.last("tls-cert-file")
     key = arguments.last("tls-private-key-file")
     if not certificate:
@@ -304,7 +306,7 @@ def _tls_files(arguments: Arguments, address: str, notes: Notes) -> listener.Tls
 
 
 def _make_certificate(certificate: str, key: str, address: str) -> None:
-    """Make the files of a certificate that is signed by itself. Raises StartError."""
+    """Make the files of a certificate that is signed by itself. Raises ServerStartError."""
     hosts = {*certificates.NAMES, *certificates.LOOPBACK, *certificates.hosts_of(address)}
     own_certificate, own_key = certificates.self_signed(sorted(hosts))
     try:
@@ -314,7 +316,7 @@ def _make_certificate(certificate: str, key: str, address: str) -> None:
             with open(descriptor, "wb") as file:
                 file.write(content)
     except OSError as error:
-        raise StartError(
+        raise ServerStartError(
             f"error creating self-signed certificates: {(error.strerror or str(error)).lower()}: "
             f"{certificate}"
         ) from None

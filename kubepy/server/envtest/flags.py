@@ -37,11 +37,11 @@ FLAGS: dict[str, tuple[str, str]] = {
 }
 
 
-class FlagError(ValueError):
+class ServerFlagError(ValueError):
     """A command line that kube-apiserver refuses."""
 
 
-class Arguments(NamedTuple):
+class ServerArguments(NamedTuple):
     """The flags of a command line.
 
     :ivar values: by the names of the known flags, each value that was given.
@@ -61,15 +61,15 @@ class Arguments(NamedTuple):
         return [word for word in map(str.strip, words) if word]
 
 
-def parse_arguments(words: Sequence[str]) -> Arguments:
-    """Read a command line as pflag does. Raises FlagError."""
+def parse_arguments(words: Sequence[str]) -> ServerArguments:
+    """Read a command line as pflag does. Raises ServerFlagError."""
     values: dict[str, list[str]] = {}
     unknown: list[str] = []
     rest = list(words)
     while rest:
         word = rest.pop(0)
         if not word.startswith("-") or word == "-":
-            raise FlagError(f'unknown command {quote(printable(word))} for "kube-apiserver"')
+            raise ServerFlagError(f'unknown command {quote(printable(word))} for "kube-apiserver"')
         name, equals, value = word.lstrip("-").partition("=")
         name = name.replace("_", "-")
         if not equals:
@@ -78,7 +78,7 @@ def parse_arguments(words: Sequence[str]) -> Arguments:
             values.setdefault(name, []).append(value)
         else:
             unknown.append(word)
-    return Arguments(values, unknown)
+    return ServerArguments(values, unknown)
 
 
 def _following_value(name: str, rest: list[str]) -> str:
@@ -89,7 +89,7 @@ def _following_value(name: str, rest: list[str]) -> str:
     if rest and (kind is not None or not rest[0].startswith("-")):
         return rest.pop(0)
     if kind is not None:
-        raise FlagError(f"flag needs an argument: --{name}")
+        raise ServerFlagError(f"flag needs an argument: --{name}")
     return "true"
 
 

@@ -1,5 +1,5 @@
-"""``kubepy certificate``: approve and deny certificate signing requests. Nothing here issues
-certificates.
+"""``kubepy certificate``: approve and deny certificate signing requests. A server signs what is
+approved.
 
 Upstream: ``kubectl/pkg/cmd/certificates/certificates.go``.
 """
@@ -65,7 +65,7 @@ kubepy certificate deny intruder
 """,
 )
 def certificate(factory: Factory, options: Options) -> None:
-    """Approve and deny certificate signing requests. Nothing here issues certificates."""
+    """Approve and deny certificate signing requests. A server (kubepy serve) signs those that are approved."""  # noqa: E501
     show_help(factory, options)
 
 

@@ -22,7 +22,7 @@ with lazy_imports():
     from kubepy.cli import installation
     from kubepy.controlplane import groups
     from kubepy.server import application as applications
-    from kubepy.server import certificates, clientcertificates, listener
+    from kubepy.server import certificates, clientcertificates, listener, signing
 
 KUBECONFIG = os.path.join(".kubepy", "kubeconfig")
 PORT = 6443
@@ -136,6 +136,7 @@ def _run(factory: Factory, options: ServeCommandOptions) -> list[int]:
         ),
         token=keys.token,
         signing_key=keys.signing_key,
+        signer=signing.CertificateSigner(keys.authority, keys.authority_key),
         log=factory.say,
     )
     url = url_of(options.address, sockets[0].getsockname()[1])

@@ -13,12 +13,15 @@ from kubepy.quoting import printable
 
 API, KUBELET = "api", "kubelet"
 ALL, ON, OFF = "all", "on", "off"
+# Runs in the server itself, which has the CA (``kubepy.server.signing``).
+SIGNING = "certificatesigningrequest-signing-controller"
 # What an API server does itself is in the group ``api``, which always runs. What stands for
 # machines is in ``kubelet``.
 GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         API: ("crd-finalizer", "kubernetes-service-controller"),
         "autoscaling": ("horizontal-pod-autoscaler-controller",),
+        "certificates": (SIGNING,),
         "disruption": ("disruption-controller",),
         "endpoints": (
             "endpoint-slice-controller",
@@ -65,7 +68,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
     }
 )
-EVERY = frozenset(NAMES)
+EVERY = frozenset((*NAMES, SIGNING))
 OF_SERVER = frozenset((*GROUPS[API], *GROUPS[KUBELET]))
 _WORDS = {ALL: EVERY, ON: EVERY, OFF: OF_SERVER}
 

@@ -8,7 +8,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kubepy.api import errors
 from kubepy.api.clock import Clock
@@ -17,7 +17,7 @@ from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.nodeleases import RENEW_SECONDS
 from kubepy.apiserver.server import ADMINISTRATOR
 from kubepy.apiserver.tokens import SigningKey, VerifyingKey
-from kubepy.controlplane.groups import EVERY, GROUPS, KUBELET
+from kubepy.controlplane.groups import EVERY, GROUPS, KUBELET, SIGNING
 from kubepy.controlplane.open import MEMORY, open_shared
 from kubepy.lazy import lazy_imports
 from kubepy.server.backend import Backend
@@ -34,7 +34,11 @@ from kubepy.storage import StorageError
 with lazy_imports():
     from kubepy.kubelet import heartbeats
 
+if TYPE_CHECKING:
+    from kubepy.server.signing import CertificateSigner
+
 T = TypeVar("T")
+REQUESTS = "certificatesigningrequests.certificates.k8s.io"
 
 
 class ServeOptions(NamedTuple):
@@ -87,6 +91,8 @@ class Application:
     :param token: the administrator's bearer token.
     :param signing_key: signs the tokens of ServiceAccounts, in PEM; without it there are none.
     :param accounts: how they are issued and checked besides.
+    :param signer: signs the requests for certificates, where its controller is among those that
+        run; None: nobody does.
     :param log: takes a line for the operator of the server.
     :ivar stopping: is set when the server ends: streams are to end.
     """
@@ -99,6 +105,7 @@ class Application:
         token: str = "",
         signing_key: bytes = b"",
         accounts: AccountOptions = USUAL_ACCOUNTS,
+        signer: CertificateSigner | None = None,
         log: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.place = place
@@ -106,6 +113,8 @@ class Application:
         self.token = token
         self.signing_key = signing_key
         self.accounts = accounts
+        self._signer = signer if SIGNING in options.controllers else None
+        self._signing: asyncio.Task[None] | None = None
         self.impersonation_modes: dict[str, str] = {}  # that were allowed last, by requester
         self.log = log
         self.backend = Backend(
@@ -150,6 +159,8 @@ class Application:
         FolderError."""
         await self.backend.write(lambda cluster: cluster.start())
         self.watch_cache.start()
+        if self._signer is not None:
+            self._signing = asyncio.create_task(self._sign_requests(self._signer))
         if self.options.runs_kubelets:
             self._heartbeats = asyncio.create_task(self._keep_leases())
         if self.controllers is not None:
@@ -186,8 +197,31 @@ class Application:
     async def stop(self) -> None:
         """End all streams in order."""
         self.stopping.set()
-        if self._heartbeats is not None:
-            self._heartbeats.cancel()
+        for task in (self._heartbeats, self._signing):
+            if task is not None:
+                task.cancel()
+
+    async def _sign_requests(self, signer: CertificateSigner) -> None:
+        """Sign the approved requests for certificates, now and whenever one has changed."""
+        loop = asyncio.get_running_loop()
+        changed = asyncio.Event()
+        changed.set()  # some may have been approved without a server
+
+        def hear(resources: frozenset[str] | None) -> None:
+            is_over = resources is None and self.watch_cache.is_closed
+            if not is_over and (resources is None or REQUESTS in resources):
+                loop.call_soon_threadsafe(changed.set)
+
+        self.watch_cache.subscribe(hear)
+        while True:
+            await changed.wait()
+            changed.clear()
+            try:
+                await self.write(signer.sign_approved)
+            except (StorageError, errors.Status) as error:
+                self.log(f"error: signing requests for certificates: {error}")
+            except Exception as error:  # a defect must not keep later requests from being signed
+                self.log_defect("signing requests for certificates", error)
 
     async def _keep_leases(self) -> None:
         """Let the simulated kubelets renew their leases, whoever runs the controllers.

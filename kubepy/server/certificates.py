@@ -49,6 +49,7 @@ class Keys(NamedTuple):
         and of its key.
     :ivar token: the administrator's bearer token.
     :ivar signing_key: the private key that signs the tokens of ServiceAccounts, in PEM.
+    :ivar authority, authority_key: the CA itself, which signs certificates.
     """
 
     ca: bytes
@@ -57,6 +58,8 @@ class Keys(NamedTuple):
     token: str
     signing_key: bytes
     files: KeyFolder
+    authority: x509.Certificate
+    authority_key: ec.EllipticCurvePrivateKey
 
 
 def load_keys(
@@ -83,6 +86,8 @@ def load_keys(
             files.token(),
             pem_of_key(files.private_key(SIGNING_KEY)),
             files,
+            ca,
+            ca_key,
         )
     finally:
         lock.release()

@@ -32,6 +32,7 @@ from kubepy.controlplane.groups import (
     EVERY,
     GROUPS,
     OF_SERVER,
+    SIGNING,
     UnknownGroupError,
     reconcilers_of,
 )
@@ -703,7 +704,7 @@ def test_arguments_are_read_as_pflag_does() -> None:
 
 def test_every_reconciler_is_in_one_group() -> None:
     names = [name for group in GROUPS.values() for name in group]
-    assert sorted(names) == sorted(NAMES)
+    assert sorted(names) == sorted((*NAMES, SIGNING))
 
 
 def test_groups_are_added_to_those_of_an_api_server() -> None:

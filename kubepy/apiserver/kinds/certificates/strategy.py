@@ -1,4 +1,5 @@
-"""CertificateSigningRequests (``pkg/registry/certificates``). Nothing here signs certificates."""
+"""CertificateSigningRequests (``pkg/registry/certificates``). A server
+signs them (``kubepy.server.signing``)."""
 
 from __future__ import annotations
 

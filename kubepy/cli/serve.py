@@ -136,7 +136,9 @@ def _run(factory: Factory, options: ServeCommandOptions) -> list[int]:
         ),
         token=keys.token,
         signing_key=keys.signing_key,
-        signer=signing.CertificateSigner(keys.authority, keys.authority_key),
+        credentials=applications.CredentialOptions(
+            signer=signing.CertificateSigner(keys.authority, keys.authority_key)
+        ),
         log=factory.say,
     )
     url = url_of(options.address, sockets[0].getsockname()[1])

@@ -67,21 +67,24 @@ class ServeOptions(NamedTuple):
         return not self.controllers or self.controllers.issuperset(GROUPS[KUBELET])
 
 
-class AccountOptions(NamedTuple):
-    """How the tokens of ServiceAccounts are issued and checked.
+class CredentialOptions(NamedTuple):
+    """How tokens of ServiceAccounts are issued and checked, and certificates signed.
 
     :ivar other_keys: keys by which tokens may be signed, besides the one that signs new ones.
     :ivar issuers: who may have issued a token; the first one issues them here. Empty: the usual
         one.
     :ivar audiences: those of the server itself; empty: the issuers.
+    :ivar signer: signs the requests for certificates, where its controller is among those that
+        run; None: nobody does.
     """
 
     other_keys: Sequence[VerifyingKey] = ()
     issuers: Sequence[str] = ()
     audiences: Sequence[str] = ()
+    signer: CertificateSigner | None = None
 
 
-DEFAULTS, USUAL_ACCOUNTS = ServeOptions(), AccountOptions()
+DEFAULTS, USUAL_CREDENTIALS = ServeOptions(), CredentialOptions()
 
 
 class Application:
@@ -90,9 +93,7 @@ class Application:
     :param place: a state folder, an address of etcd, or ``memory:``.
     :param token: the administrator's bearer token.
     :param signing_key: signs the tokens of ServiceAccounts, in PEM; without it there are none.
-    :param accounts: how they are issued and checked besides.
-    :param signer: signs the requests for certificates, where its controller is among those that
-        run; None: nobody does.
+    :param credentials: how they are issued and checked besides, and who signs certificates.
     :param log: takes a line for the operator of the server.
     :ivar stopping: is set when the server ends: streams are to end.
     """
@@ -104,16 +105,15 @@ class Application:
         *,
         token: str = "",
         signing_key: bytes = b"",
-        accounts: AccountOptions = USUAL_ACCOUNTS,
-        signer: CertificateSigner | None = None,
+        credentials: CredentialOptions = USUAL_CREDENTIALS,
         log: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.place = place
         self.options = options
         self.token = token
         self.signing_key = signing_key
-        self.accounts = accounts
-        self._signer = signer if SIGNING in options.controllers else None
+        self.credentials = credentials
+        self._signer = credentials.signer if SIGNING in options.controllers else None
         self._signing: asyncio.Task[None] | None = None
         self.impersonation_modes: dict[str, str] = {}  # that were allowed last, by requester
         self.log = log
@@ -149,9 +149,9 @@ class Application:
         if self.signing_key:
             tokens = cluster.client.tokens
             tokens.key = SigningKey(self.signing_key)
-            tokens.other_keys = self.accounts.other_keys
-            tokens.issuers = self.accounts.issuers or tokens.issuers
-            tokens.audiences = self.accounts.audiences or tokens.issuers
+            tokens.other_keys = self.credentials.other_keys
+            tokens.issuers = self.credentials.issuers or tokens.issuers
+            tokens.audiences = self.credentials.audiences or tokens.issuers
         return cluster
 
     async def start(self) -> None:

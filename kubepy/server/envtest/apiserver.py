@@ -22,7 +22,7 @@ from kubepy.klog import header
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
 from kubepy.server import listener
-from kubepy.server.application import AccountOptions, Application, ServeOptions
+from kubepy.server.application import Application, CredentialOptions, ServeOptions
 from kubepy.server.clientcertificates import certificates_of
 from kubepy.server.envtest import featuregates
 from kubepy.server.envtest.flags import ServerArguments, ServerFlagError, help_text, parse_arguments
@@ -106,7 +106,7 @@ class ServerPlan(NamedTuple):
     files: listener.TlsFiles
     options: ServeOptions
     signing_key: bytes
-    accounts: AccountOptions
+    credentials: CredentialOptions
 
 
 def main(words: Sequence[str]) -> int:
@@ -146,7 +146,7 @@ def serve(plan: ServerPlan, notes: ServerLog) -> int:
         MEMORY,
         plan.options,
         signing_key=plan.signing_key,
-        accounts=plan.accounts,
+        credentials=plan.credentials,
         log=notes.info,
     )
 
@@ -186,14 +186,14 @@ def plan_of(arguments: ServerArguments, controllers: str, notes: ServerLog) -> S
         verbosity=_number(arguments, "v", 0, 1 << 31),
         settings=_settings(arguments, notes),
     )
-    signing_key, accounts = _account_tokens(arguments)
+    signing_key, credentials = _account_tokens(arguments)
     return ServerPlan(
         address,
         _number(arguments, "secure-port", PORT, 0xFFFF),
         _tls_files(arguments, address, notes),
         options,
         signing_key,
-        accounts,
+        credentials,
     )
 
 
@@ -253,7 +253,7 @@ def _settings(arguments: ServerArguments, notes: ServerLog) -> dict[str, Any]:
     return settings
 
 
-def _account_tokens(arguments: ServerArguments) -> tuple[bytes, AccountOptions]:
+def _account_tokens(arguments: ServerArguments) -> tuple[bytes, CredentialOptions]:
     """Return the key that signs tokens, and how tokens are checked. Raises ServerStartError."""
     path = arguments.last("service-account-signing-key-file")
     if path:
@@ -273,7 +273,7 @@ def _account_tokens(arguments: ServerArguments) -> tuple[bytes, AccountOptions]:
         except (ValueError, TypeError) as error:
             raise ServerStartError(f"error reading public key file {path}: {error}") from None
     issuers = arguments.values.get("service-account-issuer", [])
-    return signing_key, AccountOptions(other_keys, issuers, arguments.items("api-audiences"))
+    return signing_key, CredentialOptions(other_keys, issuers, arguments.items("api-audiences"))
 
 
 def _content(flag: str, path: str) -> bytes:

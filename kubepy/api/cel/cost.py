@@ -15,7 +15,8 @@ from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
 from math import ceil
 from typing import Any
 
-from kubepy.api.cel.values import CelError, Format, OptionalValue, Semver, Url
+from kubepy.api.cel.values import CelError, Format, OptionalValue, Semver
+from kubepy.api.values.gourls import GoUrl
 from kubepy.api.values.quantity import Quantity
 
 PER_CALL_LIMIT = 1_000_000
@@ -98,7 +99,7 @@ _OF_FIXED_SIZE = (
     IPv4Address,
     IPv6Address,
     Format,
-    Url,
+    GoUrl,
     Semver,
 )  # addresses with their networks
 

@@ -10,15 +10,15 @@ import json
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 from kubepy.api.cel.operators import to_string
 from kubepy.api.cel.types import overload
-from kubepy.api.cel.values import NONE, CelError, Duration, Format, OptionalValue, Uint, Url
+from kubepy.api.cel.values import NONE, CelError, Duration, Format, OptionalValue, Uint
 from kubepy.api.schema import formats
-from kubepy.api.values import names
+from kubepy.api.values import gourls, names
 from kubepy.api.values.gonumbers import NumberError, atoi
 from kubepy.api.values.goregex import GoRegex, GoRegexError, compile_go
+from kubepy.api.values.gourls import GoUrl, GoUrlError
 from kubepy.quoting import quote
 
 
@@ -237,66 +237,48 @@ def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
 # --- URLs -----------------------------------------------------------------------------------------
 
 
-def _parsed(text: str) -> Url | None:
-    """Parse an absolute URI or an absolute path; None for all else."""
-    try:
-        parts = urlsplit(text)
-        _ = parts.port
-    except ValueError:
-        return None
-    fits = bool(parts.scheme) or text.startswith("/")
-    if fits and " " not in parts.scheme + parts.netloc:
-        return Url(parts, text)
-    return None
-
-
 @overload("isURL(string) -> bool")
 def _is_url(text: str) -> bool:
-    return _parsed(text) is not None
+    return gourls.is_request_uri(text)
 
 
 @overload("url(string) -> url")
-def _url(text: str) -> Url:
-    url = _parsed(text)
-    if url is None:
-        problem = f"parse {json.dumps(text)}: invalid URI for request"
-        raise CelError(f"URL parse error during conversion from string: {problem}")
-    return url
+def _url(text: str) -> GoUrl:
+    try:
+        gourls.parse_request_uri(text)
+        return gourls.parse(text)
+    except GoUrlError as error:
+        raise CelError(f"URL parse error during conversion from string: {error}") from None
 
 
 @overload("url.getScheme() -> string")
-def _scheme(url: Url) -> str:
-    return str(url.parts.scheme)
+def _scheme(url: GoUrl) -> str:
+    return url.scheme
 
 
 @overload("url.getHost() -> string")
-def _host(url: Url) -> str:
-    return str(url.parts.netloc).rpartition("@")[2]
+def _host(url: GoUrl) -> str:
+    return url.host
 
 
 @overload("url.getHostname() -> string")
-def _hostname(url: Url) -> str:
-    host = _host(url)
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0]
+def _hostname(url: GoUrl) -> str:
+    return url.hostname
 
 
 @overload("url.getPort() -> string")
-def _port(url: Url) -> str:
-    if url.parts.port is None:
-        return ""
-    return str(url.parts.port)
+def _port(url: GoUrl) -> str:
+    return url.port
 
 
 @overload("url.getEscapedPath() -> string")
-def _path(url: Url) -> str:
-    return str(url.parts.path).replace(" ", "%20")
+def _path(url: GoUrl) -> str:
+    return url.escaped_path
 
 
 @overload("url.getQuery() -> map<string, list<string>>")
-def _query(url: Url) -> dict[str, list[str]]:
-    return parse_qs(url.parts.query, keep_blank_values=True)
+def _query(url: GoUrl) -> dict[str, list[str]]:
+    return url.query()
 
 
 # --- formats --------------------------------------------------------------------------------------
@@ -337,10 +319,21 @@ def validate_format(named: Format, text: str) -> OptionalValue:
     """Return the problems of a text that does not have the format, none if it has."""
     if named.name in _NAME_CHECKS:
         problems = _NAME_CHECKS[named.name](text)
+    elif named.name == "uri":
+        problems = _uri_problems(text)
+    elif formats.fits(_SCHEMA_FORMATS[named.name], text):
+        problems = []
     else:
-        problems = (
-            [] if formats.fits(_SCHEMA_FORMATS[named.name], text) else [f"invalid {named.name}"]
-        )
+        problems = [f"invalid {named.name}"]
     if problems:
         return OptionalValue(problems, has_value=True)
     return NONE
+
+
+def _uri_problems(text: str) -> list[str]:
+    """Return the parser's own reason: it says more than that the format does not fit."""
+    try:
+        gourls.parse_request_uri(text)
+    except GoUrlError as error:
+        return [str(error)]
+    return []

@@ -10,8 +10,8 @@ import json
 from datetime import datetime
 from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
 from typing import Any, NamedTuple
-from urllib.parse import SplitResult
 
+from kubepy.api.values.gourls import GoUrl
 from kubepy.api.values.quantity import Quantity
 from kubepy.storage.frozen import FrozenDict, FrozenList
 
@@ -90,11 +90,6 @@ class OptionalValue(NamedTuple):
 NONE = OptionalValue(None, has_value=False)
 
 
-class Url(NamedTuple):
-    parts: SplitResult
-    text: str
-
-
 class Format(NamedTuple):
     """A named check of strings: ``format.dns1123Label()``."""
 
@@ -128,7 +123,7 @@ _KINDS: dict[type, str] = {
     SetList: "list",
     MapList: "list",
     Quantity: "quantity",
-    Url: "url",
+    GoUrl: "url",
     IPv4Address: "ip",
     IPv6Address: "ip",
     IPv4Interface: "cidr",

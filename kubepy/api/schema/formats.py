@@ -13,6 +13,11 @@ from collections.abc import Callable
 from datetime import date
 from ipaddress import ip_address, ip_network
 
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():  # few schemas have URLs
+    from kubepy.api.values import gourls
+
 _UUID = r"(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?%s-?%s-?[0-9a-f]{12}$"
 _ANY_GROUP = "[0-9a-f]{4}"
 _VARIANT = "[89ab][0-9a-f]{3}"
@@ -50,6 +55,8 @@ def fits(name: str, value: str) -> bool:
                 _GO_DURATION.fullmatch(value) is not None
                 or _SCALA_DURATION.search(value) is not None
             )
+        case "uri":
+            return gourls.is_request_uri(value)
         case "byte":
             return _parses(lambda text: b64decode(text, validate=True), value)
         case "ipv4":
@@ -93,6 +100,7 @@ _PARSED = frozenset(
         "ipv4",
         "ipv6",
         "cidr",
+        "uri",
         "email",
         "hostname",
         "password",
@@ -102,8 +110,6 @@ _PARSED = frozenset(
 )
 _PATTERNS = {
     "bsonobjectid": r"^[0-9a-fA-F]{24}$",
-    # an absolute path or URI (``url.ParseRequestURI``)
-    "uri": r"^(?:/|[a-zA-Z][a-zA-Z0-9+.-]*:\S)",
     "mac": r"^(?:[0-9a-fA-F]{2}([:-]))(?:[0-9a-fA-F]{2}\1)*[0-9a-fA-F]{2}$",
     "uuid": _UUID % (_ANY_GROUP, _ANY_GROUP),
     "uuid3": _UUID % ("3[0-9a-f]{3}", _ANY_GROUP),

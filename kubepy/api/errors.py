@@ -407,10 +407,12 @@ def field_not_found(path: str, value: Any) -> FieldError:
 
 
 def too_long(path: str, limit: int) -> FieldError:
-    return FieldError("FieldValueTooLong", path, f"Too long: may not be more than {limit} bytes")
+    unit = "byte" if limit == 1 else "bytes"
+    return FieldError("FieldValueTooLong", path, f"Too long: may not be more than {limit} {unit}")
 
 
 def too_many(path: str, actual: int, limit: int) -> FieldError:
+    unit = "item" if limit == 1 else "items"
     return FieldError(
-        "FieldValueTooMany", path, f"Too many: {actual}: must have at most {limit} items"
+        "FieldValueTooMany", path, f"Too many: {actual}: must have at most {limit} {unit}"
     )

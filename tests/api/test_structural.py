@@ -377,3 +377,19 @@ def test_validate_lists_duplicate_items_are_refused() -> None:
         'ports[1]: Duplicate value: {"port":1}',
         'tags[2]: Duplicate value: "a"',
     ]
+
+
+def test_limit_of_one_is_named_in_the_singular() -> None:
+    schema = {
+        "type": "object",
+        "maxProperties": 1,
+        "properties": {
+            "crew": {"type": "array", "maxItems": 1, "items": {"type": "string"}},
+            "flag": {"type": "string", "maxLength": 1},
+        },
+    }
+    assert [str(error) for error in validate(schema, {"crew": ["a", "b"], "flag": "no"})] == [
+        ": Too many: 2: must have at most 1 item",
+        "crew: Too many: 2: must have at most 1 item",
+        "flag: Too long: may not be more than 1 byte",
+    ]

@@ -682,3 +682,43 @@ def test_update_of_unchanged_schema_keeps_too_expensive_rule(
     changed = [{"name": "v1", "served": True, "storage": True, "schema": schema}]
     with pytest.raises(Status, match=r"estimated rule cost exceeds budget by factor of 2\.7x"):
         client.patch(CRDS, BOATS, Patch(MERGE_PATCH, {"spec": {"versions": changed}}))
+
+
+def test_wrong_status_is_named_as_its_own_schema_sees_it(client: Client) -> None:
+    """A status is validated by the schema of the status alone, as upstream does: errors are at the
+    fields of the object, and their texts name the fields of the status."""
+    status = {
+        "type": "object",
+        "required": ["phase"],
+        "properties": {
+            "phase": {"type": "string"},
+            "legs": {"type": "array", "items": {"type": "integer", "minimum": 1}},
+            "port": {"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
+        },
+    }
+    crd = definition({"type": "object"}, subresources={"status": {}})
+    version = crd["spec"]["versions"][0]
+    version["schema"]["openAPIV3Schema"]["properties"]["status"] = status
+    client.create(CRDS, crd)
+    create(client)
+
+    def complaint(changed: Any) -> list[tuple[str, str]]:
+        patch = Patch(MERGE_PATCH, {"status": changed})
+        with pytest.raises(Status) as error:
+            client.patch(BOATS, "ada", patch, namespace="default", subresource="status")
+        return [(cause.field, cause.message) for cause in error.value.causes]
+
+    assert complaint({"phase": 1, "legs": [2, 0]}) == [
+        (
+            "status.legs[1]",
+            "Invalid value: 0: legs[1] in body should be greater than or equal to 1",
+        ),
+        (
+            "status.phase",
+            'Invalid value: "integer": phase in body must be of type string: "integer"',
+        ),
+    ]
+    assert complaint({"legs": []}) == [("status.phase", "Required value")]
+    assert complaint(5) == [
+        ("status", 'Invalid value: "integer":  in body must be of type object: "integer"')
+    ]

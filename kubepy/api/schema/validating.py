@@ -46,6 +46,22 @@ def validate(schema: Schema, value: Any, path: str = "", old: Any = _UNKNOWN) ->
     return _check(schema, value, path, old).errors
 
 
+def validate_part(schema: Schema, value: Any, path: str, old: Any = _UNKNOWN) -> list[FieldError]:
+    """Return all errors of a part of an object by a schema of its own.
+
+    The errors are at the fields of the object. Their texts name a field as the schema sees it:
+    ``status.phase: … phase in body must be …``.
+    """
+    return [rerooted(path, error) for error in validate(schema, value, old=old)]
+
+
+def rerooted(path: str, error: FieldError) -> FieldError:
+    """Return an error of a value at the path that the value has in an object."""
+    if error.field in ("", NOWHERE):
+        return error._replace(field=path)
+    return error._replace(field=f"{path}.{error.field}")
+
+
 def _check(schema: Schema, value: Any, path: str, old: Any) -> Outcome:
     outcome = _check_all(schema, value, path, old)
     if outcome.errors and old is not _UNKNOWN and value == old:

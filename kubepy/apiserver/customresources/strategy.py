@@ -11,7 +11,7 @@ from kubepy.api.meta import Object, clone, is_being_deleted, name_of, nested_lis
 from kubepy.api.schema.customresources import deprecation_of
 from kubepy.api.schema.openapi import Schema, definition
 from kubepy.api.schema.structural import drop_nulls, fill_in, prune, validate_lists
-from kubepy.api.schema.validating import validate
+from kubepy.api.schema.validating import validate, validate_part
 from kubepy.api.scheme import Resource
 from kubepy.api.types import Decoded, decode
 from kubepy.apiserver.customresources.validation import (
@@ -154,7 +154,7 @@ class CustomStrategy(Strategy):
         wrong = []
         if "status" in obj:
             schema = nested_map(self._schema, "properties", "status")
-            wrong = validate(schema, obj["status"], "status", old.get("status"))
+            wrong = validate_part(schema, obj["status"], "status", old.get("status"))
         wrong += self._validate_scale_status(obj)
         if not validate_lists(self._schema, old):
             wrong += validate_lists(self._schema, obj)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from kubepy.api.errors import FieldError, forbidden_field, invalid_value, not_supported, required
 from kubepy.api.meta import Object, clone, nested_list, nested_map
 from kubepy.api.schema.structural import EMBEDDED, INT_OR_STRING, PRESERVE, find_field, prune
-from kubepy.api.schema.validating import validate
+from kubepy.api.schema.validating import rerooted, validate
 from kubepy.api.values.goregex import GoRegexError, compile_go
 from kubepy.apiserver.customresources.validation import validate_embedded
 from kubepy.apiserver.validation.fields import Errors, json_view
@@ -680,10 +680,10 @@ def _walk(schema: Object, path: str, context: _Context) -> Iterator[FieldError]:
                 yield invalid_value(default_path, default, "must not have unknown fields")
         errors = list(_validate_metadata(schema, default, default_path, here))
         if not errors:
-            errors = [_below_path(default_path, error) for error in validate(schema, default)]
+            errors = [rerooted(default_path, error) for error in validate(schema, default)]
         if not errors and RULES in str(schema):
             rules = cel_rules.RuleSet(schema)
-            errors = [_below_path(default_path, error) for error in rules.validate(default)]
+            errors = [rerooted(default_path, error) for error in rules.validate(default)]
         yield from errors
 
     if schema.get("items") is not None:
@@ -691,13 +691,6 @@ def _walk(schema: Object, path: str, context: _Context) -> Iterator[FieldError]:
     for name, property_ in (schema.get("properties") or {}).items():
         below = here.at(name, standard=embedded and name in _STANDARD)
         yield from _walk(property_, f"{path}.properties[{name}]", below)
-
-
-def _below_path(path: str, error: FieldError) -> FieldError:
-    """Return an error of a value in a default with the whole path of its field."""
-    if error.field in ("", "<nil>"):
-        return error._replace(field=path)
-    return error._replace(field=f"{path}.{error.field}")
 
 
 def _validate_metadata(

@@ -128,7 +128,7 @@ def _type_of(api_version: str, kind: str) -> str | None:
     package = table.package_of(api_version)
     if (
         kind in _OPTIONS
-        or (kind in _UNVERSIONED and api_version == "v1")
+        or (kind in _UNVERSIONED and api_version in ("", "v1"))
         or (api_version == "meta.k8s.io/v1beta1" and kind == "PartialObjectMetadata")
     ):
         package = "meta/v1"

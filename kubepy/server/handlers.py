@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 
 from kubepy.api import errors
 from kubepy.api.meta import Object, name_of, namespace_of
-from kubepy.api.scheme import Resource
+from kubepy.api.scheme import CREATE_ONLY, Resource
 from kubepy.api.values.names import path_segment
 from kubepy.apiserver.request import APPLY_PATCH, CreateOptions, Options, Request
 from kubepy.quoting import quote
@@ -78,9 +78,12 @@ class ServedRequest(NamedTuple):
         if not resource.custom:
             streamed = negotiation.STREAMED if context.info.verb in ("list", "watch") else ()
             negotiation.require_acceptable(context.request, negotiation.SUPPORTED + streamed)
-        media = negotiation.negotiate(
-            context.request, Restrictions(transforms=True, protobuf=not resource.custom)
+        restrictions = Restrictions(
+            transforms=True,
+            tables=_has_tables(resource, context.info.subresource),
+            protobuf=not resource.custom,
         )
+        media = negotiation.negotiate(context.request, restrictions)
         return cls(context, resource, media)
 
     def do(self, body: Any = None, options: Options | None = None) -> Object:
@@ -136,6 +139,14 @@ class ServedRequest(NamedTuple):
             item.pop("kind", None)
             item.pop("apiVersion", None)
         return {"kind": kind, "apiVersion": api_version, "metadata": meta, "items": items}
+
+
+def _has_tables(resource: Resource, subresource: str) -> bool:
+    """Tell whether a backend converts its objects to tables (``rest.TableConvertor``): reviews and
+    the actions of objects, such as ``binding`` and ``eviction``, do not."""
+    if subresource:
+        return subresource in ("status", "scale")
+    return resource.verbs != CREATE_ONLY
 
 
 def _require_verb(context: HandlerContext, resource: Resource) -> None:

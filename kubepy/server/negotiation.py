@@ -63,10 +63,12 @@ class Restrictions(NamedTuple):
     """The representations that an endpoint has.
 
     :ivar transforms: it has tables and metadata of its objects.
+    :ivar tables: if it transforms at all, it has tables too.
     :ivar protobuf: objects themselves can be protobuf; custom resources cannot.
     """
 
     transforms: bool = False
+    tables: bool = True
     protobuf: bool = True
 
     def allow(self, media_type: str, target: GroupVersionKind | None) -> bool:
@@ -79,7 +81,7 @@ class Restrictions(NamedTuple):
         ):
             return False
         return target.kind in (PARTIAL, PARTIAL_LIST) or (
-            target.kind == TABLE and media_type != PROTOBUF
+            target.kind == TABLE and self.tables and media_type != PROTOBUF
         )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kubepy.api import protobuf
 from kubepy.server.openapi import Specification
 from tests.server.conftest import Api
 
@@ -459,3 +460,18 @@ def test_specification_without_descriptions_is_complete(
         "default": {},
     }
     assert Specification.__doc__
+
+
+@pytest.mark.parametrize("path", ["/api", "/apis", "/apis/apps", "/api/v1", "/apis/apps/v1"])
+def test_document_of_discovery_in_protobuf_says_what_its_json_says(api: Api, path: str) -> None:
+    host = {
+        "host": "127.0.0.1:6443"
+    }  # without it /api has an empty list, of which protobuf has none
+    answer = api.get(path, {"accept": "application/vnd.kubernetes.protobuf", **host})
+    assert (answer.status, answer.headers["content-type"]) == (
+        200,
+        "application/vnd.kubernetes.protobuf",
+    )
+    document = api.get(path, host).json()
+    # JSON leaves the version of two kinds out; who reads protobuf takes the one that it expects.
+    assert protobuf.decode(answer.body, "v1") == {"apiVersion": "v1", **document}

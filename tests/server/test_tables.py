@@ -226,3 +226,23 @@ def test_columns_are_those_of_printer(resource: Resource) -> None:
     ]
     name = next(definition for definition in definitions if definition["name"] == "Name")
     assert name["description"].startswith("Name must be unique within a namespace.")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+        "/apis/authentication.k8s.io/v1/tokenreviews",
+        "/api/v1/namespaces/default/serviceaccounts/default/token",
+        "/api/v1/namespaces/default/pods/p/eviction",
+    ],
+)
+def test_backend_without_tables_is_not_acceptable(api: Api, path: str) -> None:
+    accept = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+    answer = api.post(path, {"spec": {}}, accept)
+    assert answer.status == 406
+    assert answer.json()["message"] == (
+        "only the following media types are accepted: "
+        "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+    )
+    assert answer.json()["reason"] == "NotAcceptable"

@@ -162,6 +162,8 @@ class Server:
         Raises Status for a conversion that fails, and CallsPending.
         """
         api_version, strategy = resource.api_version, self.strategy(resource)
+        if resource.custom:
+            objects = [strategy.read_stored(obj) for obj in objects]
         if all(obj.get("apiVersion") == api_version for obj in objects):
             return list(objects)
         if resource.custom:
@@ -301,8 +303,10 @@ class RequestScope(NamedTuple):
         return self.strategy.is_plain and "managedFields" not in obj["metadata"]
 
     def _to_storage(self, obj: Object) -> Object:
-        storage_version = self.resource.storage_version
-        return self._in_version(self.resource.at(storage_version), obj) if storage_version else obj
+        stored = self.resource.at(self.resource.storage_version or self.resource.version)
+        if obj.get("apiVersion") == stored.api_version:
+            return obj
+        return self._in_version(stored, obj)
 
     def _in_version(self, resource: Resource, obj: Object) -> Object:
         return self.server.in_version(resource, [obj], self.transaction.get, self.context)[0]

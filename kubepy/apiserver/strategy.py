@@ -89,6 +89,10 @@ class Strategy:
     def take_requester(self, obj: Object, requester: Object) -> None:
         """Note the requester in a new object, where the kind has a place for that."""
 
+    def read_stored(self, obj: Object) -> Object:
+        """Return a stored object as readers get it; ``obj`` is not changed."""
+        return obj
+
     def in_version(self, obj: Object, api_version: str) -> Object:
         """Return an object in another version of the kind; ``obj`` is not changed."""
         return {**obj, "apiVersion": api_version}

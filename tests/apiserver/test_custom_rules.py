@@ -11,6 +11,7 @@ import pytest
 from kubepy.api.errors import Status
 from kubepy.api.meta import clone
 from kubepy.api.schema.customresources import deprecation_of
+from kubepy.api.scheme import GroupVersionResource
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import JSON_PATCH, MERGE_PATCH, CreateOptions, DeleteOptions, Patch
@@ -722,3 +723,20 @@ def test_wrong_status_is_named_as_its_own_schema_sees_it(client: Client) -> None
     assert complaint(5) == [
         ("status", 'Invalid value: "integer":  in body must be of type object: "integer"')
     ]
+
+
+def test_new_default_shows_on_the_next_read_of_a_stored_object(client: Client) -> None:
+    spec: Object = {"type": "object", "properties": {"crew": {"type": "integer"}}}
+    client.create(CRDS, definition(spec))
+    stored = create(client, crew=3)
+    spec["properties"] = {"flag": {"type": "string", "default": "red"}}
+    client.patch(CRDS, BOATS, Patch(MERGE_PATCH, {"spec": definition(spec)["spec"]}))
+
+    boats = GroupVersionResource("example.org", "v1", "boats")
+    read = client.get(boats, "ada", namespace="default")
+    assert read["spec"] == {"flag": "red"}
+    assert client.list(boats, namespace="default").items == [read]
+    assert read["metadata"]["resourceVersion"] == stored["metadata"]["resourceVersion"]
+
+    patch = Patch(MERGE_PATCH, {"metadata": {"labels": {"a": "b"}}})
+    assert client.patch(BOATS, "ada", patch, namespace="default")["spec"] == {"flag": "red"}

@@ -258,3 +258,37 @@ def test_selected_pods_have_the_value_in_the_field_that_is_meant(
         created = api.post(path, {"metadata": {"name": name, "labels": {"app": app}}, "spec": spec})
         assert created.status == 201, created.body
     assert names(api.get(f"{path}?{query}")) == expected
+
+
+def test_list_of_custom_resources_shows_new_defaults(api: Api) -> None:
+    crds, boats = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/x.io/v1/boats"
+    properties: dict[str, Any] = {"spec": {"type": "object"}}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}},
+    }
+    crd = {
+        "metadata": {"name": "boats.x.io"},
+        "spec": {
+            "group": "x.io",
+            "scope": "Cluster",
+            "names": {"plural": "boats", "kind": "Boat"},
+            "versions": [version],
+        },
+    }
+    assert api.post(crds, crd).status == 201
+    boat = {
+        "apiVersion": "x.io/v1",
+        "kind": "Boat",
+        "metadata": {"name": "ada"},
+        "spec": {},
+    }
+    assert api.post(boats, boat).status == 201
+    assert [item["spec"] for item in api.get(boats).json()["items"]] == [{}]
+
+    properties["spec"]["properties"] = {"flag": {"type": "string", "default": "red"}}
+    assert api.patch(f"{crds}/boats.x.io", {"spec": crd["spec"]}).status == 200
+    assert [item["spec"] for item in api.get(boats).json()["items"]] == [{"flag": "red"}]
+    assert api.get(f"{boats}/ada").json()["spec"] == {"flag": "red"}

@@ -79,6 +79,7 @@ class CustomStrategy(Strategy):
             rules.RuleSet(self._schema) if "x-kubernetes-validations" in str(self._schema) else None
         )
         self._is_going = is_being_deleted(definition)
+        self._revision = _revision_of(definition)
         self.selectable = tuple(
             selectable_field["jsonPath"].removeprefix(".")
             for selectable_field in nested_list(
@@ -105,6 +106,21 @@ class CustomStrategy(Strategy):
         unknown = [*unknown, *prune(self._schema, object_)]
         drop_nulls(self._schema, object_)
         return Decoded(object_, unknown)
+
+    def read_stored(self, obj: Object) -> Object:
+        """Prune and default an object that was stored before the definition became what it is, by
+        the schema of the version in which it is stored."""
+        if "resourceVersion" not in obj["metadata"] or _revision_of(obj) >= self._revision:
+            return obj
+        version = self._versions.get(str(obj.get("apiVersion")))
+        if version is None:
+            return obj
+        read = clone(obj)
+        schema = _schema_of(version)
+        prune(schema, read)
+        drop_nulls(schema, read)
+        fill_in(schema, read)
+        return read
 
     def complete(self, obj: Object) -> Object:
         """Prune and default an object that was converted to this version; ``obj`` belongs to this
@@ -228,3 +244,8 @@ def _content(obj: Object) -> Object:
 def _schema_of(version: Object) -> Mapping[str, Any]:
     schema: Mapping[str, Any] = (version.get("schema") or {}).get("openAPIV3Schema") or _ALL_ALLOWED
     return schema
+
+
+def _revision_of(obj: Object) -> int:
+    """Return an object's resourceVersion as a number; 0 if it has none."""
+    return int(obj["metadata"].get("resourceVersion") or 0)

@@ -16,6 +16,7 @@ import threading
 import time
 import traceback
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from math import inf
@@ -59,6 +60,7 @@ RETRY_SECONDS = 0.1  # after an error of the store
 MAX_EVENTS = 10_000  # of one resource
 MAX_EVENT_BYTES = 16 << 20  # of one resource
 MIN_EVENTS = 16  # however large they are
+COMPACTION_SECONDS = 300.0  # kube-apiserver's --etcd-compaction-interval
 NAMESPACES = "namespaces"
 UNKNOWN = ObjectRecord(
     Key("", "", ""), 0, None
@@ -125,6 +127,36 @@ def _size(event: CachedEvent) -> int:
     return len(event.new.json or "") if event.new is not None else 0
 
 
+class Compaction:
+    """The revisions at which nobody may list any more: each can be listed for five minutes after
+    the next one came, as where a kube-apiserver compacts etcd."""
+
+    def __init__(self) -> None:
+        self._newest: deque[tuple[int, int]] = deque()  # second by second, those with changes
+
+    @staticmethod
+    def now() -> float:
+        return time.monotonic()
+
+    def note(self, revision: int) -> None:
+        """Note the newest revision."""
+        second = int(self.now()) + 1
+        if self._newest and self._newest[-1][1] >= revision:
+            return
+        if self._newest and self._newest[-1][0] == second:
+            self._newest.pop()
+        self._newest.append((second, revision))
+
+    def floor(self) -> int:
+        """Return the oldest revision at which lists are possible."""
+        end = self.now() - COMPACTION_SECONDS
+        while len(self._newest) > 1 and self._newest[1][0] <= end:
+            self._newest.popleft()
+        if self._newest and self._newest[0][0] <= end:
+            return self._newest[0][1]
+        return 0
+
+
 class Encodings:
     """Encoded objects. Any thread may use it; the oldest ones make place for new ones."""
 
@@ -165,6 +197,7 @@ class WatchCache:
         self._changed = threading.Condition()  # guards everything below
         self._state = EMPTY  # the objects, stored and implied
         self._windows: dict[str, EventWindow] = {}  # by resource
+        self._compaction = Compaction()
         self._is_loaded = False
         self._first = 0  # the revision at which the cache began
         self._history: list[tuple[LogEntry, ObjectRecord | None]] = []  # the change log up to there
@@ -268,9 +301,10 @@ class WatchCache:
         with self._changed:
             state = self._state
             window = self._windows.get(resource) or EventWindow(self._first)
+            self._compaction.note(state.revision)
             if revision is None or revision >= state.revision:
                 revision, undone = state.revision, []
-            elif revision >= window.floor:
+            elif revision >= max(window.floor, self._compaction.floor()):
                 undone = window.after(revision)
             else:
                 raise errors.Expired(f"too old resource version: {revision}")
@@ -476,6 +510,7 @@ class WatchCache:
                 self.definitions_revision = revision
                 cluster.client.forget_custom_kinds()
             self._state = state
+            self._compaction.note(revision)
             self._changed.notify_all()
 
         self._notify(frozenset(events))

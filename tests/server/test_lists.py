@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import shutil
+import time
 from typing import Any
 
 import pytest
@@ -292,3 +293,31 @@ def test_list_of_custom_resources_shows_new_defaults(api: Api) -> None:
     assert api.patch(f"{crds}/boats.x.io", {"spec": crd["spec"]}).status == 200
     assert [item["spec"] for item in api.get(boats).json()["items"]] == [{"flag": "red"}]
     assert api.get(f"{boats}/ada").json()["spec"] == {"flag": "red"}
+
+
+def test_token_expires_five_minutes_after_a_newer_revision(
+    full: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.monotonic()
+    monkeypatch.setattr(watchcache.Compaction, "now", lambda self: now)
+    first = full.get(f"{CONFIG_MAPS}?limit=2").json()["metadata"]
+    page = f"{CONFIG_MAPS}?limit=2&continue={first['continue']}"
+    now += 1000  # nothing has changed: the revision is still the newest
+    assert full.get(page).status == 200
+    create(full, "dd")
+    full.get(CONFIG_MAPS)
+    now += 295
+    assert full.get(page).status == 200
+    now += 10
+    expired = full.get(page)
+    assert (expired.status, expired.json()["reason"]) == (410, "Expired")
+
+    token = expired.json()["metadata"]["continue"]
+    going_on = full.get(f"{CONFIG_MAPS}?limit=2&continue={token}")
+    assert names(going_on) == ["c", "d"]
+    metadata = going_on.json()["metadata"]
+    assert metadata["resourceVersion"] == newest(full) != first["resourceVersion"]
+    assert metadata["remainingItemCount"] == 2
+    last = full.get(f"{CONFIG_MAPS}?limit=2&continue={metadata['continue']}")
+    assert names(last) == ["dd", "e"]
+    assert last.json()["metadata"] == {"resourceVersion": metadata["resourceVersion"]}

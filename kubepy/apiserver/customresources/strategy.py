@@ -115,7 +115,7 @@ class CustomStrategy(Strategy):
         version = self._versions.get(str(obj.get("apiVersion")))
         if version is None:
             return obj
-        read = clone(obj)
+        read: Object = clone(obj)
         schema = _schema_of(version)
         prune(schema, read)
         drop_nulls(schema, read)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from kubepy.api.cel import times
-from kubepy.api.cel.interpreter import dotted, optimized
+from kubepy.api.cel.interpreter import optimized
 from kubepy.api.cel.parser import parse
 from kubepy.api.cel.syntax import (
     MAPPING,
@@ -27,6 +27,8 @@ from kubepy.api.cel.syntax import (
     Node,
     NodeVisitor,
     Select,
+    StructLiteral,
+    dotted,
 )
 from kubepy.api.cel.types import (
     BOOL,
@@ -34,6 +36,7 @@ from kubepy.api.cel.types import (
     INT,
     NULL,
     OVERLOADS,
+    STRING,
     TYPE,
     Overload,
     Type,
@@ -51,6 +54,10 @@ _POLICY_VARIABLES = dict.fromkeys(
     ("object", "oldObject", "request", "params", "namespaceObject", "variables"), DYN
 )
 
+OBJECT = Type("Object")  # an apply configuration; below it are Object.spec …
+JSON_PATCH = Type("JSONPatch")  # one operation
+JSON_PATCHES = list_of(JSON_PATCH)
+_PATCH_TEXTS = ("op", "path", "from")
 _NULLABLE = ("object", "map", "list", "timestamp", "duration", "optional", "null", "dyn")
 _TYPE_WORDS = frozenset(
     (
@@ -111,10 +118,13 @@ def parse_expression(text: str, names: Container[str] = ()) -> Node:
         raise CompileError(_with_line(text, str(error), error.at)) from None
 
 
-def compile_expression(text: str, variables: Variables) -> Compiled:
-    """Parse and check an expression. Raises CompileError."""
+def compile_expression(text: str, variables: Variables, *, makes_patches: bool = False) -> Compiled:
+    """Parse and check an expression. Raises CompileError.
+
+    :param makes_patches: it may make objects of the types Object and JSONPatch.
+    """
     node = parse_expression(text, variables)
-    checker = _Checker(variables)
+    checker = _Checker(variables, makes_patches=makes_patches)
     try:
         result_type = checker.visit(node, variables)
         folded = optimized(node)
@@ -146,13 +156,14 @@ def _with_line(text: str, message: str, at: int) -> str:
 class _Checker(NodeVisitor[Variables, Type]):
     """One check of a tree; scopes are the types of the variables."""
 
-    def __init__(self, variables: Variables) -> None:
+    def __init__(self, variables: Variables, *, makes_patches: bool = False) -> None:
         self.problems: list[tuple[int, str]] = []
         self.literal_problems: list[tuple[int, str]] = []  # reported if there are no other problems
         self.names: set[str] = set()
         self.types: dict[int, Type] = {}
         self.calls: dict[int, ResolvedCall] = {}
         self._globals = variables
+        self._makes_patches = makes_patches
 
     def _fail(self, at: int, message: str) -> Type:
         self.problems.append((at, message))
@@ -183,6 +194,26 @@ class _Checker(NodeVisitor[Variables, Type]):
         keys = self._common([key for key, _, _ in node.entries], scope)
         optional = {index for index, (_, _, is_optional) in enumerate(node.entries) if is_optional}
         return map_of(keys, self._common([value for _, value, _ in node.entries], scope, optional))
+
+    def visit_struct(self, node: StructLiteral, scope: Variables) -> Type:
+        name = node.type_name
+        is_object = name.split(".")[0] == OBJECT.name
+        if not self._makes_patches or not (is_object or name == JSON_PATCH.name):
+            self._fail(node.at, f"undeclared reference to '{name}' (in container '')")
+        for field, value, is_optional in node.fields:
+            type = self.visit(value, scope)
+            if is_optional and type.name == "optional" and type.params:
+                type = type.params[0]
+            if is_object or field == "value":
+                continue
+            if field not in _PATCH_TEXTS:
+                self._fail(value.at, f"undefined field '{field}'")
+            elif type not in (STRING, DYN):
+                self._fail(
+                    value.at,
+                    f"expected type of field '{field}' is 'string' but provided type is '{type}'",
+                )
+        return Type(name)
 
     def _common(
         self, items: Sequence[Node], scope: Variables, optional: Container[int] = ()
@@ -441,3 +472,13 @@ def assignable(target: Type, source: Type, bindings: Bindings) -> bool:
 def compile_policy_expression(expression: str) -> Compiled:
     """Compile an expression of an admission policy or webhook. Raises CompileError."""
     return compile_expression(expression, _POLICY_VARIABLES)
+
+
+@lru_cache(maxsize=512)
+def compile_mutation(expression: str, expected: Type) -> Compiled:
+    """Compile an expression of a MutatingAdmissionPolicy, whose value is an Object or a list of
+    JSONPatches. Raises CompileError."""
+    compiled = compile_expression(expression, _POLICY_VARIABLES, makes_patches=True)
+    if not assignable(expected, compiled.type, {}):
+        raise CompileError(f"must evaluate to {expected} but got {compiled.type}")
+    return compiled

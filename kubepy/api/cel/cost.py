@@ -23,7 +23,7 @@ PER_CALL_LIMIT = 1_000_000
 RUNTIME_BUDGET = 10_000_000
 MATCH_CONDITIONS_BUDGET = 2_500_000
 
-LIST_COST, MAP_COST = 10, 30  # of creating one
+LIST_COST, MAP_COST, STRUCT_COST = 10, 30, 40  # of creating one
 STRING_FACTOR, REGEX_FACTOR = 0.1, 0.25  # for each character of a text, and of a pattern
 SORT_FACTOR = 2.0  # for each pair of items
 

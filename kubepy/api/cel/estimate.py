@@ -14,8 +14,14 @@ from math import ceil
 from typing import NamedTuple
 
 from kubepy.api.cel.checker import Checked
-from kubepy.api.cel.cost import LIST_COST, MAP_COST, REGEX_FACTOR, SORT_FACTOR, STRING_FACTOR
-from kubepy.api.cel.interpreter import dotted
+from kubepy.api.cel.cost import (
+    LIST_COST,
+    MAP_COST,
+    REGEX_FACTOR,
+    SORT_FACTOR,
+    STRING_FACTOR,
+    STRUCT_COST,
+)
 from kubepy.api.cel.sizes import UNKNOWN, Shape
 from kubepy.api.cel.syntax import (
     MAPPING,
@@ -28,6 +34,8 @@ from kubepy.api.cel.syntax import (
     Node,
     NodeVisitor,
     Select,
+    StructLiteral,
+    dotted,
 )
 from kubepy.api.cel.types import DYN, TYPE, Overload, Type
 
@@ -221,6 +229,10 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
         )
         cost = fixed(MAP_COST).plus(*(estimate.cost for estimate in (*keys, *values)))
         return self._result(cost, node, fixed(len(keys)), entry)
+
+    def visit_struct(self, node: StructLiteral, scope: Locals) -> Estimate:
+        values = [self.visit(value, scope) for _, value, _ in node.fields]
+        return self._result(fixed(STRUCT_COST).plus(*(value.cost for value in values)), node)
 
     # --- calls ------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from kubepy.api.cel.cost import (
     CALL_COSTS,
     LIST_COST,
     MAP_COST,
+    STRUCT_COST,
     CostBudget,
     CostLimitExceeded,
     CostTracker,
@@ -31,9 +32,11 @@ from kubepy.api.cel.syntax import (
     MapLiteral,
     Node,
     Select,
+    StructLiteral,
+    dotted,
 )
 from kubepy.api.cel.types import OVERLOADS, call
-from kubepy.api.cel.values import NONE, TYPE_NAMES, CelError, CelType, OptionalValue
+from kubepy.api.cel.values import NONE, TYPE_NAMES, CelError, CelType, OptionalValue, StructValue
 
 # Importing these modules registers the functions of the language, cel-go's extensions and
 # Kubernetes' libraries.
@@ -74,18 +77,6 @@ def evaluate_within(node: Node, scope: Scope, budget: CostBudget) -> Any:
         return evaluate(node, scope, tracker)
     finally:
         budget.spend(tracker.cost)
-
-
-def dotted(node: Node) -> str:
-    """Return ``a.b.c`` for a path that may be a qualified name, "" for any other node."""
-    if isinstance(node, Ident):
-        return node.name
-    if isinstance(node, Select) and not node.test and not node.optional:
-        outer = dotted(node.operand)
-        if outer:
-            return f"{outer}.{node.field}"
-        return ""
-    return ""
 
 
 Handler = Callable[[Any, Scope, CostTracker, int], Any]
@@ -304,6 +295,19 @@ def _map(node: MapLiteral, scope: Scope, tracker: CostTracker, base: int) -> dic
     return entries
 
 
+@_handles(StructLiteral)
+def _struct(node: StructLiteral, scope: Scope, tracker: CostTracker, base: int) -> StructValue:
+    tracker.cost += STRUCT_COST
+    struct = StructValue(node.type_name)
+    for field, value_node, is_optional in node.fields:
+        value = _run(value_node, scope, tracker)
+        if not is_optional:
+            struct[field] = value
+        elif value.has_value:
+            struct[field] = value.value
+    return struct
+
+
 # --- macros ---------------------------------------------------------------------------------------
 
 
@@ -515,6 +519,10 @@ def optimized(node: Node) -> Node:
             if is_constant:
                 return _evaluated(map_node)
             return map_node
+
+        case StructLiteral():
+            fields = ((name, optimized(value), optional) for name, value, optional in node.fields)
+            return node._replace(fields=tuple(fields))
 
     return node
 

@@ -18,6 +18,8 @@ from kubepy.api.cel.syntax import (
     MapLiteral,
     Node,
     Select,
+    StructLiteral,
+    dotted,
 )
 from kubepy.api.cel.values import INT_MAX, Uint
 
@@ -347,8 +349,27 @@ class _Parser:
                 member = self._called(field, member, self._arguments(")"), opening.at)
             else:
                 member = Select(member, field, operator.at, optional=is_optional)
+                member = self._struct_of(member)
 
         return member
+
+    def _struct_of(self, name: Ident | Select) -> Node:
+        """Read the fields of an object of a type that was named; without them the name is what it
+        is."""
+        type_name = dotted(name)
+        if not type_name or not (opening := self._take("{")):
+            return name
+        fields: list[tuple[str, Node, bool]] = []
+        while not self._take("}"):
+            is_optional = self._take("?") is not None
+            if self._next.kind != "ident":
+                self._fail("IDENTIFIER")
+            field = str(self._advance().value)
+            self._expect(":")
+            fields.append((field, self._expression(), is_optional))
+            if not self._is("}"):
+                self._expect(",")
+        return StructLiteral(type_name, tuple(fields), opening.at)
 
     def _arguments(self, closing: str) -> tuple[Node, ...]:
         args: list[Node] = []
@@ -410,7 +431,7 @@ class _Parser:
             raise CelSyntaxError(f"reserved identifier: {name}", token.at)
         if opening := self._take("("):
             return self._called(name, None, self._arguments(")"), opening.at)
-        return Ident(name, token.at if leading is None else leading.at)
+        return self._struct_of(Ident(name, token.at if leading is None else leading.at))
 
     def _list(self, at: int) -> Node:
         items: list[Node] = []

@@ -234,6 +234,11 @@ def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
     return _compiled(pattern).find_all(text, limit)
 
 
+@overload("jsonpatch.escapeKey(string) -> string")
+def _escape_key(text: str) -> str:
+    return text.replace("~", "~0").replace("/", "~1")
+
+
 # --- URLs -----------------------------------------------------------------------------------------
 
 

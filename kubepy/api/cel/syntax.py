@@ -62,6 +62,14 @@ class MapLiteral(NamedTuple):
     at: int
 
 
+class StructLiteral(NamedTuple):
+    """An object of a named type: ``Object.spec{replicas: 1, ?paused: optional}``."""
+
+    type_name: str
+    fields: tuple[tuple[str, Node, bool], ...]
+    at: int
+
+
 class Macro(NamedTuple):
     """A macro ``range.name(variables…, body…)``: all, exists, exists_one, map, filter and those of
     two variables."""
@@ -76,7 +84,20 @@ class Macro(NamedTuple):
 # Macros whose last expression makes the values of the result.
 MAPPING = ("map", "transformList", "transformMap", "transformMapEntry")
 
-Node = Literal | Ident | Select | CallExpr | ListLiteral | MapLiteral | Macro
+Node = Literal | Ident | Select | CallExpr | ListLiteral | MapLiteral | StructLiteral | Macro
+
+
+def dotted(node: Node) -> str:
+    """Return ``a.b.c`` for a path that may be a qualified name, "" for any other node."""
+    if isinstance(node, Ident):
+        return node.name
+    if isinstance(node, Select) and not node.test and not node.optional:
+        outer = dotted(node.operand)
+        if outer:
+            return f"{outer}.{node.field}"
+        return ""
+    return ""
+
 
 Scope = TypeVar("Scope")
 Result = TypeVar("Result")
@@ -100,6 +121,8 @@ class NodeVisitor(ABC, Generic[Scope, Result]):
                 return self.visit_list(node, scope)
             case MapLiteral():
                 return self.visit_map(node, scope)
+            case StructLiteral():
+                return self.visit_struct(node, scope)
             case Macro():
                 return self.visit_macro(node, scope)
 
@@ -120,6 +143,9 @@ class NodeVisitor(ABC, Generic[Scope, Result]):
 
     @abstractmethod
     def visit_map(self, node: MapLiteral, scope: Scope) -> Result: ...
+
+    @abstractmethod
+    def visit_struct(self, node: StructLiteral, scope: Scope) -> Result: ...
 
     @abstractmethod
     def visit_macro(self, node: Macro, scope: Scope) -> Result: ...

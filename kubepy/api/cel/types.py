@@ -67,7 +67,7 @@ OVERLOADS: dict[str, list[Overload]] = {}
 _SIGNATURE = re.compile(
     r"(?:(?P<target>[A-Za-z]+(?:<.*?>)?)\.)?(?P<name>[^()\s]+)\((?P<params>.*)\) -> (?P<result>.+)"
 )
-_NAMESPACES = ("sets", "lists", "strings")  # not types, though they stand before a dot
+_NAMESPACES = ("sets", "lists", "strings", "jsonpatch")  # not types, though they stand before a dot
 
 
 Run = TypeVar("Run", bound=Callable[..., Any])

@@ -33,6 +33,14 @@ class Record(dict[str, Any]):
     """An object whose fields a schema declares."""
 
 
+class StructValue(Record):
+    """An object that an expression makes, of a type that it names: ``Object.spec``."""
+
+    def __init__(self, type_name: str) -> None:
+        super().__init__()
+        self.type_name = type_name
+
+
 def reserved(word: str) -> str:
     """Return the spelling of a field whose name is a reserved word of CEL; expressions may write
     the word as well."""
@@ -120,6 +128,7 @@ _KINDS: dict[type, str] = {
     CelType: "type",
     OptionalValue: "optional",
     Record: "object",
+    StructValue: "object",
     SetList: "list",
     MapList: "list",
     Quantity: "quantity",

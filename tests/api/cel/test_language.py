@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from kubepy.api.cel.checker import CompileError, compile_expression
+from kubepy.api.cel.checker import (
+    JSON_PATCHES,
+    OBJECT,
+    CompileError,
+    compile_expression,
+    compile_mutation,
+)
 from kubepy.api.cel.interpreter import evaluate
 from kubepy.api.cel.parser import parse
 from kubepy.api.cel.types import DYN, INT, STRING, Type, call, list_of, map_of, optional_of
@@ -407,3 +413,40 @@ def test_expression_longer_than_limit_raises() -> None:
         == "ERROR: <input>:-1:0: expression code point size exceeds limit: size: 100001, limit "
         "100000"
     )
+
+
+def test_patch_makes_objects_of_named_types() -> None:
+    compiled = compile_mutation(
+        "Object{spec: Object.spec{size: 1, ?none: optional.none(), ?some: optional.of('x')}}",
+        OBJECT,
+    )
+    made = evaluate(compiled.node, SCOPE)
+    assert made == {"spec": {"size": 1, "some": "x"}}
+    assert (made.type_name, made["spec"].type_name) == ("Object", "Object.spec")
+    patches = (
+        "object > 1 ? [JSONPatch{op: 'remove', path: '/' + jsonpatch.escapeKey('a/b~c')}] : []"
+    )
+    assert evaluate(compile_mutation(patches, JSON_PATCHES).node, {"object": 2}) == [
+        {"op": "remove", "path": "/a~1b~0c"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("expression", "why"),
+    [
+        ("Object.spec{}", "must evaluate to Object but got Object.spec"),
+        ("Boat{}", "undeclared reference to 'Boat' (in container '')"),
+        ("[JSONPatch{op: 1}]", "expected type of field 'op' is 'string' but provided type is"),
+        ("[JSONPatch{size: 1}]", "undefined field 'size'"),
+        ("Object{size 1}", "Syntax error"),
+    ],
+)
+def test_patch_of_another_type_does_not_compile(expression: str, why: str) -> None:
+    with pytest.raises(CompileError) as error:
+        compile_mutation(expression, OBJECT)
+    assert why in str(error.value)
+
+
+def test_objects_are_made_in_patches_only() -> None:
+    with pytest.raises(CompileError, match="undeclared reference to 'Object'"):
+        compile_expression("Object{}", {})

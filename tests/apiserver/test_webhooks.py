@@ -17,6 +17,7 @@ from kubepy.apiserver.request import MERGE_PATCH, CreateOptions, DeleteOptions, 
 from kubepy.controlplane.open import make_cluster, open_cluster
 from kubepy.storage import LockTimeoutError
 from kubepy.storage.store import Transaction
+from tests.apiserver.test_mutating_policies import bind, labelled
 from tests.apiserver.webhook_server import CA_BUNDLE, Hook, configuration, json_patch, rule, serving
 from tests.stores import disagreements
 
@@ -218,6 +219,25 @@ def test_mutating_comes_before_validating_and_names_decide_the_order(
     create(client)
     paths = [path.partition("?")[0] for path in hook.paths]
     assert (paths[:2], sorted(paths[2:])) == (["/m/a", "/m/b"], ["/v/a", "/v/b"])
+
+
+def test_mutating_policy_comes_before_webhooks_and_sees_their_changes_if_it_asks(
+    client: Client, hook: Hook
+) -> None:
+    seen = []
+
+    def respond(request: Object) -> Object:
+        seen.append(request["object"]["metadata"].get("labels"))
+        return json_patch({"op": "add", "path": "/data/second", "value": "x"})
+
+    hook.respond = respond
+    mutating(client)
+    count = "string(size(object.data))"
+    bind(client, labelled("never", count), name="a")
+    bind(client, labelled("again", count), name="b", reinvocationPolicy="IfNeeded")
+    created = create(client, config(first="1"))
+    assert seen == [{"never": "1", "again": "1"}]
+    assert created["metadata"]["labels"] == {"never": "1", "again": "2"}
 
 
 def test_reinvocation_policy_if_needed_calls_again_after_change(client: Client, hook: Hook) -> None:

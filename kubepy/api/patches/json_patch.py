@@ -29,6 +29,12 @@ class OperationError(JsonPatchException):
     """An operation that cannot be applied, in the words of evanphx/json-patch."""
 
 
+class TestFailedError(OperationError):
+    """A value is not what an operation ``test`` says."""
+
+    __test__ = False  # pytest takes the name for that of tests
+
+
 class Patcher:
     """Applies operations to a document, which must be a map or list, and changes it.
 
@@ -122,7 +128,7 @@ class Patcher:
             with _context(f"error in test for path: '{path}'"):
                 value = place.value()
         if not same(value, operation.get("value")):
-            raise OperationError(f"testing value {path} failed: test failed")
+            raise TestFailedError(f"testing value {path} failed: test failed")
 
     def copy(self, operation: Mapping[str, Any]) -> None:
         source = _source(operation, "copy")

@@ -1,8 +1,8 @@
 """Admission webhooks: the AdmissionReviews that programs outside answer
 (``apiserver/pkg/admission/plugin/webhook``).
 
-:func:`admit` lets mutating webhooks change an object, :func:`validate` lets validating ones refuse
-it. The calls themselves are in :mod:`kubepy.apiserver.webhookcalls`.
+:class:`MutatingWebhooks` lets mutating webhooks change an object, :func:`validate` lets validating
+ones refuse it. The calls themselves are in :mod:`kubepy.apiserver.webhookcalls`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ import base64
 import binascii
 import json
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kubepy.api import errors
 from kubepy.api.meta import Object, clone
-from kubepy.api.patches.documents import MAX_COPIED_BYTES
-from kubepy.api.patches.json_patch import OperationError, Patcher
+from kubepy.api.patches.json_patch import OperationError
 from kubepy.api.scheme import Resource
 from kubepy.api.types import DecodeError
 from kubepy.apiserver.admission.matching import (
@@ -27,9 +26,9 @@ from kubepy.apiserver.admission.matching import (
     object_matches,
     request_attributes,
 )
+from kubepy.apiserver.admission.mutation import Reinvocation, patched_document, take_over
 from kubepy.apiserver.managedfields import tracking
 from kubepy.apiserver.server import Attributes
-from kubepy.apiserver.strategy import restore
 from kubepy.apiserver.webhookcalls import Answer, WebhookCall, allows_everything, resolve
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
@@ -38,7 +37,7 @@ from kubepy.storage.yaml import read_json
 
 with lazy_imports():  # the language of match conditions is loaded for webhooks that have some
     from kubepy.api.cel import values as cel_values
-    from kubepy.apiserver.admission import policies
+    from kubepy.apiserver.admission import policyparts
 
 MUTATING = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
 VALIDATING = "validatingwebhookconfigurations.admissionregistration.k8s.io"
@@ -133,7 +132,7 @@ def _invocation(hook: Hook, attributes: Attributes) -> Invocation | None:
         return None
     if conditions := spec.get("matchConditions"):
         try:
-            if not policies.conditions_hold(
+            if not policyparts.conditions_hold(
                 conditions, _in_version(attributes, resource), resource
             ):
                 return None
@@ -148,50 +147,36 @@ def _invocation(hook: Hook, attributes: Attributes) -> Invocation | None:
 # --- mutating -------------------------------------------------------------------------------------
 
 
-class _Reinvocation:
-    """The webhooks with reinvocationPolicy IfNeeded that are called again, since something has
-    changed after them."""
+class MutatingWebhooks:
+    """The mutating webhooks of one request, which may complete or refuse its object."""
 
-    def __init__(self) -> None:
-        self.is_needed = False
-        self.due: set[str] = set()
-        self._invoked: set[str] = set()
+    def __init__(self, attributes: Attributes) -> None:
+        self._attributes = attributes
+        is_exempt = attributes.resource.key in EXEMPT
+        self._hooks = [] if is_exempt else list(_hooks(attributes.transaction.list(MUTATING)))
+        self._state = Reinvocation()
+        self._last: Object = {}  # the object after the calls
 
-    def add(self, hook: Hook) -> None:
-        if hook.spec.get("reinvocationPolicy") == "IfNeeded":
-            self._invoked.add(hook.uid)
+    @property
+    def has_changed(self) -> bool:
+        return self._state.is_needed
 
-    def require(self) -> None:
-        self.due |= self._invoked
-        self._invoked.clear()
+    def admit(self) -> None:
+        """Call all webhooks that are about the request. Raises Status."""
+        for hook in self._hooks:
+            _mutate(hook, self._attributes, self._state)
+        self._last = clone(self._attributes.obj)
 
-
-def admit(attributes: Attributes, run_plugins: Callable[[], None]) -> None:
-    """Let the mutating webhooks complete or refuse an object.
-
-    If one has changed it, the plugins run once more, and then the webhooks that have asked for it.
-    Raises Status.
-
-    :param run_plugins: runs the server's own mutating plugins again.
-    """
-    if attributes.resource.key in EXEMPT:
-        return
-    hooks = list(_hooks(attributes.transaction.list(MUTATING)))
-    state = _Reinvocation()
-    for hook in hooks:
-        _mutate(hook, attributes, state)
-    if not state.is_needed:
-        return
-    before = clone(attributes.obj)
-    run_plugins()
-    if attributes.obj != before:
-        state.require()
-    for hook in hooks:
-        if hook.uid in state.due:
-            _mutate(hook, attributes, state)
+    def admit_again(self) -> None:
+        """Call those that have asked for it, after whom something has changed. Raises Status."""
+        if self._attributes.obj != self._last:
+            self._state.require()
+        for hook in self._hooks:
+            if hook.uid in self._state.due:
+                _mutate(hook, self._attributes, self._state)
 
 
-def _mutate(hook: Hook, attributes: Attributes, state: _Reinvocation) -> None:
+def _mutate(hook: Hook, attributes: Attributes, state: Reinvocation) -> None:
     """Call a webhook if it is about the request, and apply its patch to the object. Raises
     Status."""
     invocation = _invocation(hook, attributes)
@@ -215,7 +200,8 @@ def _mutate(hook: Hook, attributes: Attributes, state: _Reinvocation) -> None:
         state.require()
         state.is_needed = True
 
-    state.add(hook)
+    if hook.spec.get("reinvocationPolicy") == "IfNeeded":
+        state.add(hook.uid)
     if review.denial is not None:
         raise review.denial
 
@@ -232,34 +218,11 @@ def apply_patch(
             "not supported for this operation"
         )
 
-    patcher = Patcher(clone(seen.obj), MAX_COPIED_BYTES)
-    server = attributes.server
-    strategy = server.strategy(attributes.body or resource)
     try:
-        for operation in patch:
-            patcher.apply(operation)
-        if not isinstance(patcher.document, dict):
-            raise OperationError(
-                "json: cannot unmarshal array into Go value of type map[string]interface {}"
-            )
-        changed = strategy.decode(patcher.document).object
+        patched = patched_document(seen.obj, patch)
+        return take_over(patched, attributes, resource)
     except (OperationError, DecodeError) as error:
         raise errors.internal_error(str(error)) from None
-
-    changed.setdefault("metadata", {})
-    strategy.default(changed)
-    if attributes.body is None and attributes.resource.custom:
-        [changed] = server.in_version(
-            attributes.resource, [changed], attributes.transaction.get, attributes.context
-        )
-
-    obj = attributes.obj
-    restore(changed["metadata"], obj["metadata"], "managedFields")
-    if changed == obj:
-        return False
-    obj.clear()
-    obj.update(changed)
-    return True
 
 
 # --- validating -----------------------------------------------------------------------------------

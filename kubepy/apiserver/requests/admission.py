@@ -18,12 +18,13 @@ from kubepy.lazy import lazy_imports
 from kubepy.storage import Key
 
 with lazy_imports():
-    from kubepy.apiserver.admission import policies, quota, webhooks
+    from kubepy.apiserver.admission import mutatingpolicies, policies, quota, webhooks
 
 IMMORTAL_NAMESPACES = frozenset(("default", "kube-system", "kube-public"))
 QUOTAS = "resourcequotas"
 PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
 SYSTEM_PRIORITY_CLASSES = ("system-node-critical", "system-cluster-critical")
+MUTATING_POLICY_BINDINGS = "mutatingadmissionpolicybindings.admissionregistration.k8s.io"
 POLICY_BINDINGS = "validatingadmissionpolicybindings.admissionregistration.k8s.io"
 MUTATING_WEBHOOKS = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
 VALIDATING_WEBHOOKS = "validatingwebhookconfigurations.admissionregistration.k8s.io"
@@ -40,7 +41,7 @@ def admit(attributes: Attributes) -> None:
         check_namespace(attributes)
     plugins = kind_of(attributes.resource).mutating
     _run(plugins, attributes)
-    call_mutating_webhooks(attributes, plugins)
+    mutate(attributes, plugins)
 
 
 def validate(attributes: Attributes) -> None:
@@ -56,16 +57,30 @@ def validate(attributes: Attributes) -> None:
 def admit_body(attributes: Attributes) -> None:
     """Let policies and webhooks see the Scale, Eviction or Binding that a client sends. Raises
     Status."""
-    call_mutating_webhooks(attributes, ())
+    mutate(attributes, ())
     check_policies(attributes)
     call_validating_webhooks(attributes)
 
 
-def call_mutating_webhooks(attributes: Attributes, plugins: tuple[AdmissionPlugin, ...]) -> None:
-    """Call the webhooks that may change an object; both kinds are only loaded for clusters that
-    have some."""
+def mutate(attributes: Attributes, plugins: tuple[AdmissionPlugin, ...]) -> None:
+    """Let mutating policies, then mutating webhooks change an object.
+
+    If one of them has changed it, the server's own plugins run once more, and then the policies and
+    webhooks that have asked for it (``reinvocationPolicy``). Both are only loaded for clusters that
+    have some.
+    """
+    mutators: list[mutatingpolicies.MutatingPolicies | webhooks.MutatingWebhooks] = []
+    if attributes.transaction.list(MUTATING_POLICY_BINDINGS):
+        mutators.append(mutatingpolicies.MutatingPolicies(attributes))
     if attributes.transaction.list(MUTATING_WEBHOOKS):
-        webhooks.admit(attributes, lambda: _run(plugins, attributes))
+        mutators.append(webhooks.MutatingWebhooks(attributes))
+
+    for mutator in mutators:
+        mutator.admit()
+    if any(mutator.has_changed for mutator in mutators):
+        _run(plugins, attributes)
+        for mutator in mutators:
+            mutator.admit_again()
 
 
 def check_policies(attributes: Attributes) -> None:

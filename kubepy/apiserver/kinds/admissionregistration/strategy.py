@@ -1,5 +1,4 @@
-"""Webhook configurations and admission policies (:mod:`kubepy.apiserver.admission`); mutating
-policies are not applied.
+"""Webhook configurations and admission policies (:mod:`kubepy.apiserver.admission`).
 
 Upstream: ``pkg/registry/admissionregistration``.
 """
@@ -79,7 +78,8 @@ class ValidatingAdmissionPolicyStrategy(_PolicyStrategy):
 
 
 class MutatingAdmissionPolicyStrategy(_PolicyStrategy):
-    pass
+    def validate(self, obj: Object) -> list[FieldError]:
+        return validation.validate_mutating_policy(obj)
 
 
 class _BindingStrategy(_CountedStrategy):
@@ -95,7 +95,8 @@ class ValidatingAdmissionPolicyBindingStrategy(_BindingStrategy):
 
 
 class MutatingAdmissionPolicyBindingStrategy(_BindingStrategy):
-    pass
+    def validate(self, obj: Object) -> list[FieldError]:
+        return validation.validate_mutating_binding(obj)
 
 
 def _default_resources(resources: Object) -> None:

@@ -1,9 +1,9 @@
-"""Admission webhooks and ValidatingAdmissionPolicies
+"""Admission webhooks and admission policies
 (``pkg/apis/admissionregistration/validation``)."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from kubepy.api.errors import (
@@ -31,6 +31,9 @@ from kubepy.apiserver.validation.fields import (
 from kubepy.apiserver.validation.formats import port_number
 from kubepy.lazy import lazy_imports
 
+if TYPE_CHECKING:
+    from kubepy.api.cel.types import Type
+
 with lazy_imports():  # only objects with expressions need CEL
     from kubepy.api.cel import checker
 
@@ -38,6 +41,8 @@ SIDE_EFFECTS = ("None", "NoneOnDryRun")
 ALL_SIDE_EFFECTS = ("None", "NoneOnDryRun", "Some", "Unknown")
 REVIEW_VERSIONS = ("v1", "v1beta1")
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
+MUTATED_OPERATIONS = ("*", "CONNECT", "CREATE", "UPDATE")
+PATCH_TYPES = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}  # their fields
 SCOPES = ("*", "Cluster", "Namespaced")
 LONGEST_WAIT = 30
 MOST_CONDITIONS = 64
@@ -308,6 +313,21 @@ ACTIONS = ("Audit", "Deny", "Warn")
 def validate_policy(policy: Object) -> list[FieldError]:
     errors: Errors = []
     spec = spec_of(policy)
+    _validate_policy_parts(spec, OPERATIONS, errors)
+
+    if not spec.get("validations") and not spec.get("auditAnnotations"):
+        detail = "validations or auditAnnotations must be set"
+        errors.extend(
+            required(f"spec.{field}", detail) for field in ("validations", "auditAnnotations")
+        )
+
+    for index, validation in enumerate(nested_list(spec, "validations")):
+        _validate_validation(validation, f"spec.validations[{index}]", errors)
+    return errors
+
+
+def _validate_policy_parts(spec: Object, operations: tuple[str, ...], errors: Errors) -> None:
+    """Validate what validating and mutating policies have both."""
     if spec.get("failurePolicy") not in ("Fail", "Ignore"):
         errors.append(
             not_supported("spec.failurePolicy", spec.get("failurePolicy"), ("Fail", "Ignore"))
@@ -336,7 +356,7 @@ def validate_policy(policy: Object) -> list[FieldError]:
             )
             for position, operation in enumerate(nested_list(rule, "operations")):
                 validate_optional_choice(
-                    operation, OPERATIONS, f"{path}[{index}].operations[{position}]", errors
+                    operation, operations, f"{path}[{index}].operations[{position}]", errors
                 )
 
     for index, condition in enumerate(nested_list(spec, "matchConditions")):
@@ -348,15 +368,56 @@ def validate_policy(policy: Object) -> list[FieldError]:
             variable.get("expression", ""), f"spec.variables[{index}].expression", "", errors
         )
 
-    if not spec.get("validations") and not spec.get("auditAnnotations"):
-        detail = "validations or auditAnnotations must be set"
-        errors.extend(
-            required(f"spec.{field}", detail) for field in ("validations", "auditAnnotations")
-        )
 
-    for index, validation in enumerate(nested_list(spec, "validations")):
-        _validate_validation(validation, f"spec.validations[{index}]", errors)
+def validate_mutating_policy(policy: Object) -> list[FieldError]:
+    errors: Errors = []
+    spec = spec_of(policy)
+    _validate_policy_parts(spec, MUTATED_OPERATIONS, errors)
+    mutations = nested_list(spec, "mutations")
+    if not mutations:
+        errors.append(required("spec.mutations", "mutations must contain at least one item"))
+    for index, mutation in enumerate(mutations):
+        _validate_mutation(mutation, f"spec.mutations[{index}]", errors)
+    validate_choice(
+        spec.get("reinvocationPolicy", ""),
+        ("IfNeeded", "Never"),
+        "spec.reinvocationPolicy",
+        errors,
+    )
     return errors
+
+
+def _validate_mutation(mutation: Object, path: str, errors: Errors) -> None:
+    patch_type = mutation.get("patchType", "")
+    if patch_type not in PATCH_TYPES:
+        validate_choice(patch_type, tuple(PATCH_TYPES), f"{path}.patchType", errors)
+        return
+    for name, field in PATCH_TYPES.items():
+        at = f"{path}.{field}"
+        if name != patch_type:
+            if mutation.get(field) is not None:
+                detail = f"must not be specified when patchType is {patch_type}"
+                errors.append(invalid_value(at, f"{{{field}}}", detail))
+            continue
+        if mutation.get(field) is None:
+            errors.append(required(at, f"must be specified when patchType is {patch_type}"))
+            continue
+        expected = checker.OBJECT if name == "ApplyConfiguration" else checker.JSON_PATCHES
+        _validate_patch(mutation[field].get("expression", "").strip(), expected, at, errors)
+
+
+def _validate_patch(expression: str, expected: Type, path: str, errors: Errors) -> None:
+    """Compile an expression that makes a patch."""
+    if not expression:
+        errors.append(required(f"{path}.expression"))
+        return
+    try:
+        checker.compile_mutation(expression, expected)
+    except checker.CompileError as error:
+        reason = str(error)
+        if not reason.startswith("must evaluate"):
+            reason = f"compilation failed: {reason}"
+        errors.append(invalid_value(f"{path}.expression", expression, reason))
 
 
 def _validate_validation(validation: Object, path: str, errors: Errors) -> None:
@@ -405,32 +466,16 @@ def _validate_expression(expression: str, path: str, expected: str, errors: Erro
         errors.append(invalid_value(path, expression.strip(), f"must evaluate to {expected}"))
 
 
+def validate_mutating_binding(binding: Object) -> list[FieldError]:
+    errors: Errors = []
+    _validate_binding_parts(spec_of(binding), errors)
+    return errors
+
+
 def validate_binding(binding: Object) -> list[FieldError]:
     errors: Errors = []
     spec = spec_of(binding)
-    if not spec.get("policyName"):
-        errors.append(required("spec.policyName"))
-
-    reference = spec.get("paramRef")
-    if reference is not None:
-        if not reference.get("name") and reference.get("selector") is None:
-            errors.append(required("spec.paramRef", "one of name or selector must be specified"))
-        elif reference.get("name") and reference.get("selector") is not None:
-            errors.extend(
-                forbidden_field(
-                    f"spec.paramRef.{field}", "name and selector are mutually exclusive"
-                )
-                for field in ("name", "selector")
-            )
-        action = reference.get("parameterNotFoundAction")
-        if action is None:
-            errors.append(required("spec.paramRef.parameterNotFoundAction"))
-        elif action not in ("Allow", "Deny"):
-            errors.append(
-                not_supported("spec.paramRef.parameterNotFoundAction", action, ("Deny", "Allow"))
-            )
-
-    _validate_selectors(spec.get("matchResources") or {}, "spec.matchResources", errors)
+    _validate_binding_parts(spec, errors)
 
     actions = nested_list(spec, "validationActions")
     if not actions:
@@ -454,3 +499,30 @@ def validate_binding(binding: Object) -> list[FieldError]:
         )
 
     return errors
+
+
+def _validate_binding_parts(spec: Object, errors: Errors) -> None:
+    """Validate what bindings of validating and of mutating policies have both."""
+    if not spec.get("policyName"):
+        errors.append(required("spec.policyName"))
+
+    reference = spec.get("paramRef")
+    if reference is not None:
+        if not reference.get("name") and reference.get("selector") is None:
+            errors.append(required("spec.paramRef", "one of name or selector must be specified"))
+        elif reference.get("name") and reference.get("selector") is not None:
+            errors.extend(
+                forbidden_field(
+                    f"spec.paramRef.{field}", "name and selector are mutually exclusive"
+                )
+                for field in ("name", "selector")
+            )
+        action = reference.get("parameterNotFoundAction")
+        if action is None:
+            errors.append(required("spec.paramRef.parameterNotFoundAction"))
+        elif action not in ("Allow", "Deny"):
+            errors.append(
+                not_supported("spec.paramRef.parameterNotFoundAction", action, ("Deny", "Allow"))
+            )
+
+    _validate_selectors(spec.get("matchResources") or {}, "spec.matchResources", errors)

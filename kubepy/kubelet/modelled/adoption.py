@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from kubepy.api.clock import parse_time
+from kubepy.api.meta import is_being_deleted
 from kubepy.api.objects.pods import get_condition
 from kubepy.api.values.goformat import parse_duration
 from kubepy.kubelet.modelled.records import ContainerRecord, PodRecord, RunEnd
@@ -42,7 +43,11 @@ SOON = timedelta(seconds=1)  # what is overdue happens then: a kubelet does not 
 
 def record_of_status(pod: Pod, now: datetime) -> PodRecord:
     """Return what a pod's status tells of its containers; a pod without one has not begun."""
-    record = PodRecord(at=now, is_adopted=True)
+    record = PodRecord(
+        at=now,
+        is_adopted=True,
+        is_adopted_late=is_being_deleted(pod),
+    )
     status = pod.get("status") or {}
     entries: list[ContainerStatus] = [
         *(status.get("initContainerStatuses") or ()),

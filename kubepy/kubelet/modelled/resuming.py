@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from kubepy.api.clock import parse_time
-from kubepy.api.meta import is_being_deleted
 from kubepy.kubelet.modelled.probing import LIVENESS, STARTUP, probes_of, tick
 from kubepy.kubelet.modelled.records import ContainerRecord, ProbeRecord, Stopping
 from kubepy.kubelet.modelled.starting import set_ruled_times
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from kubepy.kubelet.modelled.life import PodLife
 
 A_MOMENT = timedelta(microseconds=1)
+TIMESTAMP_PRECISION = timedelta(seconds=1)  # of deletionTimestamp
 
 
 def resume(life: PodLife) -> None:
@@ -41,7 +41,7 @@ def resume(life: PodLife) -> None:
             container,
             record,
         )
-    if is_being_deleted(life.pod):
+    if life.record.is_adopted_late:
         _resume_stopping(life)
 
 
@@ -87,7 +87,7 @@ def _resume_stopping(life: PodLife) -> None:
     seconds = max(metadata.get("deletionGracePeriodSeconds") or 0, 1)
     deadline = parse_time(metadata["deletionTimestamp"])
     asked = deadline - timedelta(seconds=seconds)
-    if asked >= life.now:
+    if asked > life.now - TIMESTAMP_PRECISION:
         return
     life.record.grace = seconds
     for container, record in life.running():

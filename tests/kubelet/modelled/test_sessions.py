@@ -105,3 +105,24 @@ def test_exec_with_terminal_that_is_left_is_hung_up(cluster: ModelledCluster) ->
     session.leave(cluster.client)
     assert session.step(cluster.client).exit_code == 129
     assert cluster.cluster.clock.now() == START
+
+
+@pytest.mark.parametrize("part_of_second", [0.0, 0.3, 0.7])
+def test_pod_that_just_ran_ends_at_once_after_a_command_was_run_in_it(
+    cluster: ModelledCluster, part_of_second: float
+) -> None:
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "c", "image": "nginx"}]},
+    }
+    cluster.client.create("pods", pod, namespace="default")
+    cluster.settle()
+    cluster.settle_until(START + timedelta(seconds=5 + part_of_second))
+    session = exec_in(cluster.client, pod_of(cluster), "c", ["echo", "out"])
+    assert output(cluster, session) == "out\n"
+    cluster.settle_until(cluster.cluster.clock.now() + timedelta(seconds=part_of_second))
+    cluster.client.delete("pods", "p", namespace="default")
+    cluster.settle()
+    assert cluster.client.list("pods").items == []

@@ -186,16 +186,24 @@ def test_deployment_runs_and_scales(api_client: Any, core: Any, namespace: str) 
     )
 
 
-def test_pod_has_logs_and_can_be_evicted_but_not_entered(core: Any, namespace: str) -> None:
+def test_pod_has_logs_and_can_be_entered_and_evicted(core: Any, namespace: str) -> None:
     core.create_namespaced_pod(
         namespace, {"metadata": {"name": "web"}, "spec": {"containers": [CONTAINER]}}
     )
     eventually(lambda: core.read_namespaced_pod("web", namespace).status.phase == "Running")
     assert isinstance(core.read_namespaced_pod_log("web", namespace), str)
-    with pytest.raises(ApiException, match="pods are simulated"):
-        stream.stream(
-            core.connect_get_namespaced_pod_exec, "web", namespace, command=["ls"], stdout=True
-        )
+    answer = stream.stream(
+        core.connect_get_namespaced_pod_exec,
+        "web",
+        namespace,
+        command=["cat"],
+        stdin=True,
+        stdout=True,
+        _preload_content=False,
+    )
+    answer.write_stdin("hello\n")
+    assert answer.readline_stdout(timeout=SECONDS) == "hello"
+    answer.close()
     eviction = client.V1Eviction(metadata=client.V1ObjectMeta(name="web"))
     core.create_namespaced_pod_eviction("web", namespace, eviction)
     eventually(lambda: not core.list_namespaced_pod(namespace).items)

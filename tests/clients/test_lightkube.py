@@ -125,13 +125,14 @@ def test_deployment_runs_scales_and_goes_with_its_pods(client: Any) -> None:
     eventually(lambda: not list(client.list(Pod)) and not list(client.list(Deployment)))
 
 
-def test_pod_has_logs_and_cannot_be_entered(client: Any) -> None:
+def test_pod_has_logs_and_can_be_entered(client: Any) -> None:
     pod = {"metadata": {"name": "web"}, "spec": {"containers": [CONTAINER]}}
     client.create(Pod.from_dict(pod))
     client.wait(Pod, "web", for_conditions=["Ready"])
     assert list(client.log("web")) == []
-    with pytest.raises(Exception, match=r"500|simulated"):
-        client.exec("web", command=["ls"])
+    command = ["sh", "-c", "echo out; echo err >&2; exit 3"]
+    answer = client.exec("web", command=command, stdout=True, stderr=True)
+    assert (answer.stdout, answer.stderr, answer.exit_code) == ("out\n", "err\n", 3)
 
 
 def test_generic_resource_handles_custom_resources(client: Any, crontabs: str) -> None:

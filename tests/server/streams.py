@@ -53,7 +53,10 @@ class ServedFolder:
         )
         write_kubeconfig(str(self.kubeconfig), str(folder), self.url, self.keys.ca, self.keys.token)
         started = threading.Event()
-        self._server = StreamServer(self.application, self.keys, sockets, started.set, lambda: None)
+        files = listener.TlsFiles(
+            self.keys.certificate, self.keys.certificate_key, self.keys.ca.decode()
+        )
+        self._server = StreamServer(self.application, files, sockets, started.set, lambda: None)
         self._thread = threading.Thread(target=lambda: asyncio.run(self._server.serve()))
         self._thread.start()
         assert started.wait(SECONDS)

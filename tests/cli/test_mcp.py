@@ -42,6 +42,7 @@ webhooks:
 """
 
 Arguments = dict[str, Any]
+Call = tuple[str, Arguments]
 
 
 class Answer(NamedTuple):
@@ -55,26 +56,30 @@ class Answer(NamedTuple):
         return "\n".join(self.texts)
 
 
-def converse(folder: Path, calls: Sequence[tuple[str, Arguments]], *words: str) -> list[Answer]:
+def converse(folder: Path, calls: Sequence[Call], *words: str) -> list[Answer]:
     """Start a server in a folder, and return its answers to calls that are made one by one."""
     return anyio.run(_converse, folder, calls, words)
 
 
-async def _converse(
-    folder: Path, calls: Sequence[tuple[str, Arguments]], words: Sequence[str]
-) -> list[Answer]:
-    server = stdio.StdioServerParameters(
+async def _converse(folder: Path, calls: Sequence[Call], words: Sequence[str]) -> list[Answer]:
+    async with client.Client(stdio.stdio_client(server_in(folder, words))) as session:
+        return [await answer_of(session, call) for call in calls]
+
+
+def server_in(folder: Path, words: Sequence[str]) -> Any:
+    """Return how a client starts a server in a folder."""
+    return stdio.StdioServerParameters(
         command=PROGRAM[0],
         args=[*PROGRAM[1:], "mcp", *words],
         cwd=str(folder),
         env={"KUBEPY_SECRET": SECRET, "EDITOR": "touch"},
     )
-    answers = []
-    async with client.Client(stdio.stdio_client(server)) as session:
-        for name, arguments in calls:
-            result = await session.call_tool(name, arguments)
-            answers.append(Answer([block.text for block in result.content], result.is_error))
-    return answers
+
+
+async def answer_of(session: Any, call: Call) -> Answer:
+    """Return the answer to a call of a tool."""
+    result = await session.call_tool(*call)
+    return Answer([block.text for block in result.content], result.is_error)
 
 
 @pytest.fixture(scope="module")
@@ -209,6 +214,20 @@ def test_ninth_fork_is_refused(cluster: Path) -> None:
     assert [answer.is_error for answer in answers] == [False] * 8 + [True, False, False]
     assert answers[8].text.startswith("refused: 8 forks are kept")
     assert answers[10].texts[1] == "fork-9 is kept"
+
+
+def test_kept_fork_outlives_a_flag_that_cannot_be_read(cluster: Path) -> None:
+    _, wrong, right = converse(
+        cluster,
+        [
+            ("run_on_fork", {"commands": ["create cm paint"], "keep": True}),
+            ("plan", {"command": "delete cm paint", "for": "soon", "fork": "fork-1"}),
+            ("read", {"command": "get cm paint -o name", "fork": "fork-1"}),
+        ],
+    )
+    assert wrong.is_error
+    assert wrong.text.startswith('refused: plan: invalid argument "soon" for "--for" flag')
+    assert right.text == "configmap/paint\n"
 
 
 def test_output_beyond_the_bound_is_counted(ask: Ask) -> None:
@@ -355,6 +374,7 @@ REFUSED: list[tuple[str, str]] = [
     ("get pods -s https://127.0.0.1:9", "the cluster is the one"),
     ("get pods --trust", "the cluster is the one"),
     ("get pods --as=root", "requests are made as the user"),
+    ("get pods --user=root", "requests are made as the user"),
     ("get pods --token=x", "requests are made as the user"),
     ("get pods --kuberc=/etc/passwd", "it reads a file of this machine"),
     ("get pods --faults=/etc/passwd", "it reads a file of this machine"),
@@ -396,7 +416,9 @@ REFUSED: list[tuple[str, str]] = [
     ("get pods | tee out", "no shell reads it"),
     ("get pods > out", "no shell reads it"),
     ("get 'pods", "no closing quotation"),
-    ("why deploy/web --apply", "unknown flag: --apply"),
+    ("why deploy/web --apply", "why: unknown flag: --apply"),
+    ("scale deploy web --replicas=few", 'scale: invalid argument "few" for "--replicas" flag'),
+    ("get pods --sort-by", "get: flag needs an argument: --sort-by"),
     ("", "name a command"),
 ]
 
@@ -428,9 +450,25 @@ def test_command_is_refused_with_a_clear_line(
     assert "deleted" not in answer.text  # nothing of the call has been done
     assert "internal error" not in answer.text
     assert SECRET not in answer.text
-    if "unknown flag" not in reason:
-        assert answer.text.startswith("refused: ")
-        assert "\n" not in answer.text
+    assert answer.text.startswith("refused: ")
+    assert "\n" not in answer.text
+
+
+def test_user_flag_is_that_of_bindings_only(cluster: Path) -> None:
+    get, bind = converse(
+        cluster,
+        [
+            ("read", {"command": "get pods --user=root"}),
+            (
+                "run_on_fork",
+                {"commands": ["create rolebinding a --clusterrole=view --user=root"]},
+            ),
+        ],
+    )
+    assert get.text == (
+        "refused: get --user: requests are made as the user that this server was started with"
+    )
+    assert "rolebinding.rbac.authorization.k8s.io/a created" in bind.text
 
 
 def test_reading_tool_takes_no_command_that_changes(cluster: Path) -> None:
@@ -448,7 +486,8 @@ def test_every_permitted_command_and_flag_exists() -> None:
     assert permitted.FLAGS - flags == set()
     for name, more in permitted.MORE_FLAGS.items():
         assert more <= {flag.long for flag in (*commands[name].flags, *GLOBAL_FLAGS)}
-    assert set(permitted.COMMAND_REASONS) - set(commands) <= {"import"}
+    assert set(permitted.COMMAND_REASONS) <= set(commands)
+    assert set(permitted.COMMAND_REASONS).isdisjoint(allowed)
 
 
 KUSTOMIZATIONS = [
@@ -521,6 +560,8 @@ WRONG: list[tuple[str, Arguments, str]] = [
     ("run_on_fork", {"commands": ["clock"], "files": {"a": "", "a/b": ""}}, "and of a folder"),
     ("run_on_fork", {"commands": ["clock"], "stdin": "x" * 5_000_000}, "4,194,304 are allowed"),
     ("plan", {"command": "clock", "runs": 1000}, "runs: 1000 is greater than"),
+    ("plan", {"for": "soon"}, 'plan: invalid argument "soon" for "--for" flag'),
+    ("plan", {"command": "clock", "for": "soon"}, 'plan: invalid argument "soon" for "--for" flag'),
     ("why", {"objects": ["-f/etc/passwd"]}, "it is none of the files"),
     ("why", {"objects": ["--kubeconfig=/etc/passwd"]}, "the cluster is the one"),
     ("why", {"namespace": "shop"}, "name objects of that namespace"),

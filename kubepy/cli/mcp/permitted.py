@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from kubepy.cli.errors import CliError, FlagError
+from kubepy.cli.errors import CliError
 from kubepy.cli.names import KUBECTL, KUBEPY
 from kubepy.cli.runtime.command import Command
 from kubepy.cli.runtime.dispatch import Line, line_of
@@ -133,7 +133,7 @@ FLAGS = frozenset(
         "show-swap", "since", "since-time", "skip-wait-for-delete-timeout", "sort-by",
         "subresource", "sum", "tail", "target", "target-port", "tcp", "timeout",
         "timestamps", "to-revision", "type", "types", "until", "until-settled",
-        "use-protocol-buffers", "user", "validate", "value", "verb", "verbs", "wait",
+        "use-protocol-buffers", "validate", "value", "verb", "verbs", "wait",
         "warnings-as-errors",
     }
 )  # fmt: skip
@@ -141,8 +141,12 @@ FLAGS = frozenset(
 MORE_FLAGS: Mapping[str, frozenset[str]] = {
     "auth can-i": frozenset({"as", "as-group", "as-uid", "as-user-extra"}),
     "auth whoami": frozenset({"as", "as-group", "as-uid", "as-user-extra"}),
-    "debug": frozenset({"profile"}),  # a name; the global flag of that name is hidden by it
+    # Flags that hide a global one of the same name.
+    "create clusterrolebinding": frozenset({"user"}),  # a subject
+    "create rolebinding": frozenset({"user"}),
+    "debug": frozenset({"profile"}),  # the name of one
     "rollout status": frozenset({"watch"}),
+    "set subject": frozenset({"user"}),
 }
 # Flags whose value names a file or a folder, which must be one of those that came with the call.
 FILES = frozenset({"filename", "kustomize", "patch-file"})
@@ -308,8 +312,7 @@ def permit(
     :param allowed: the commands that the tool takes (``rollout undo``).
     :param files: those that came with the call.
 
-    Raises RefusedError, which says what may not be asked for; FlagError for flags that cannot be
-    read.
+    Raises RefusedError, which says what may not be asked for.
     """
     words = words_of(command)
     _check_operators(words)
@@ -318,13 +321,9 @@ def permit(
     if path not in allowed:
         raise RefusedError(_reason_against(line, allowed))
     try:
-        parsed = line.command.parser().parse(line.rest)
+        parsed = read_flags(line)
     except HelpRequested:
         return PermittedCommand(line, None, [*line.path, "--help"])
-    except FlagSyntaxError as error:
-        raise FlagError(
-            f"{root.name} {path}", line.command.options_class.explain(str(error))
-        ) from None
     for name, value in parsed.flags_set:
         _check_flag(path, name, value)
     for flag in line.command.flags:
@@ -333,6 +332,15 @@ def permit(
     if path == "rollout status" and parsed.values["watch"]:
         _check_waiting(allowed)
     return PermittedCommand(line, parsed, [*line.path, *line.rest])
+
+
+def read_flags(line: Line) -> Parsed:
+    """Return the words of a line behind its command, read. Raises RefusedError, HelpRequested."""
+    try:
+        return line.command.parser().parse(line.rest)
+    except FlagSyntaxError as error:
+        message = line.command.options_class.explain(str(error))
+        raise RefusedError(f"{' '.join(line.path)}: {message}") from None
 
 
 def _check_operators(words: Sequence[str]) -> None:

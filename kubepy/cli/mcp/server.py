@@ -154,7 +154,7 @@ def _transcript(
 ) -> CallToolResult:
     """Return the answer of several commands, as a terminal would show them."""
     parts = []
-    for command, result in zip(commands, results, strict=False):
+    for command, result in zip(commands, results, strict=True):
         line = command if isinstance(command, str) else " ".join(command)
         parts.append(f"$ {line}")
         parts += [text.rstrip("\n") for text in (result.stdout, result.stderr) if text]

@@ -19,7 +19,7 @@ from typing import IO
 
 from kubepy.api.clock import format_exact_time
 from kubepy.apiserver.cluster import LocalCluster
-from kubepy.cli.errors import CliError, FlagError, guarded, text_of
+from kubepy.cli.errors import CliError, guarded, text_of
 from kubepy.cli.kustomization import files as kustomizations
 from kubepy.cli.mcp.messages import (
     HEAD,
@@ -38,6 +38,7 @@ from kubepy.cli.mcp.permitted import (
     PermittedCommand,
     RefusedError,
     permit,
+    read_flags,
 )
 from kubepy.cli.mcp.sandbox import NO_NETWORK, Sandbox
 from kubepy.cli.runtime.command import command
@@ -212,8 +213,6 @@ class Worker:
         files = GivenFiles(call.files)
         try:
             steps = [self._step(call, command, files) for command in call.commands]
-        except FlagError as error:
-            return {"results": [CommandOutput("", f"{text_of(error)}\n", 1)._asdict()]}
         except RefusedError as error:
             return {"refused": str(error)}
         _limit_cpu(call.seconds)
@@ -226,7 +225,7 @@ class Worker:
         return {"results": results}
 
     def _step(self, call: Call, command: str | list[str], files: GivenFiles) -> PermittedCommand:
-        """Return a command line of a call that may run. Raises RefusedError, FlagError."""
+        """Return a command line of a call that may run. Raises RefusedError."""
         if call.kind != PLAN:
             return permit(self.root, command, ALLOWED[call.kind], files)
         words: list[str] = []
@@ -236,7 +235,7 @@ class Worker:
                 return permitted
             words = ["--", *permitted.words]
         line = line_of(self.root, [PLAN, *call.flags, *words])
-        return PermittedCommand(line, line.command.parser().parse(line.rest), line.rest)
+        return PermittedCommand(line, read_flags(line), line.rest)
 
     def _run(self, step: PermittedCommand, call: Call, room: int) -> CommandOutput:
         """Run a command line; its output is kept as far as there is room."""

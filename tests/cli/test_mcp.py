@@ -230,6 +230,60 @@ def test_kept_fork_outlives_a_flag_that_cannot_be_read(cluster: Path) -> None:
     assert right.text == "configmap/paint\n"
 
 
+# --- calls at the same time -----------------------------------------------------------------------
+
+
+async def _converse_at_once(
+    folder: Path, before: Call, calls: Sequence[Call], words: Sequence[str]
+) -> tuple[list[Answer], list[int]]:
+    answers: dict[int, Answer] = {}
+
+    async def ask(session: Any, number: int) -> None:
+        answers[number] = await answer_of(session, calls[number])
+
+    async with client.Client(stdio.stdio_client(server_in(folder, words))) as session:
+        await answer_of(session, before)
+        async with anyio.create_task_group() as group:
+            for number in range(len(calls)):
+                group.start_soon(ask, session, number)
+    return [answers[number] for number in range(len(calls))], list(answers)
+
+
+def converse_at_once(
+    folder: Path, before: Call, calls: Sequence[Call], *words: str
+) -> tuple[list[Answer], list[int]]:
+    """Start a server in a folder, make a call, and then others at the same time; returns the
+    answers to these, and the places of the calls in the order in which they were answered."""
+    return anyio.run(_converse_at_once, folder, before, calls, words)
+
+
+KEEP: Call = ("run_on_fork", {"commands": ["clock"], "keep": True})
+
+
+def test_forks_that_are_kept_at_the_same_time_are_not_too_many(cluster: Path) -> None:
+    answers, _ = converse_at_once(cluster, KEEP, [KEEP] * 8)
+    assert sorted(answer.is_error for answer in answers) == [False] * 7 + [True]
+    [refused] = [answer.text for answer in answers if answer.is_error]
+    assert refused.startswith("refused: 8 forks are kept")
+
+
+def test_calls_that_wait_for_a_fork_hold_up_no_others(cluster: Path) -> None:
+    endless = "exec deploy/web -- sh -c 'while true; do :; done'"
+    calls: list[Call] = [
+        ("run_on_fork", {"commands": [endless], "fork": "fork-1"}),
+        *[("read", {"command": "clock", "fork": "fork-1"})] * 3,
+        ("read", {"command": "get deploy -o name"}),
+    ]
+    answers, order = converse_at_once(cluster, KEEP, calls, "--timeout=3s")
+    ended, *waiting, other = answers
+    assert other == Answer(["deployment.apps/web\n"], False)
+    assert order[0] == len(calls) - 1
+    assert "took longer than 3 seconds" in ended.text
+    # Those that waited have had no time yet: they hear what became of the fork.
+    for answer in waiting:
+        assert answer.text.startswith("refused: there is no fork 'fork-1'")
+
+
 def test_output_beyond_the_bound_is_counted(ask: Ask) -> None:
     answer = ask("read", command="get pods -o json", max_output=500)
     text, left_out = answer.texts

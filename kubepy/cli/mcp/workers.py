@@ -36,10 +36,6 @@ VARIABLES = ("HOME", "LANG", "TZ", "XDG_STATE_HOME")
 PREFIXES = ("KUBEPY_ETCD_", "KUBEPY_CONTAINERS", "KUBEPY_NOTES", "KUBEPY_TRUST")
 
 
-class LostError(CliError):
-    """A worker has ended before its answer."""
-
-
 class WorkerProcess:
     """One process, with a folder of its own for the files of a call."""
 
@@ -81,7 +77,7 @@ class WorkerProcess:
         return worker
 
     async def call(self, call: Call, files: Mapping[str, str]) -> list[CommandOutput]:
-        """Run command lines with these files, by their names. Raises RefusedError, LostError."""
+        """Run command lines with these files, by their names. Raises RefusedError, CliError."""
         self._write(files)
         answer = await self.ask(call._asdict())
         if "refused" in answer:
@@ -89,7 +85,7 @@ class WorkerProcess:
         return [CommandOutput(**result) for result in answer["results"]]
 
     async def ask(self, message: Message) -> Message:
-        """Send a message, and return the answer. Raises LostError."""
+        """Send a message, and return the answer. Raises CliError."""
         reader, writer = self._process.stdout, self._process.stdin
         assert reader is not None
         assert writer is not None
@@ -99,7 +95,7 @@ class WorkerProcess:
             head = await reader.readexactly(HEAD)
             return decode(await reader.readexactly(length_of(head)))
         except (OSError, ValueError, asyncio.IncompleteReadError):
-            raise LostError(await self._end()) from None
+            raise CliError(await self._end()) from None
 
     async def _end(self) -> str:
         """Return the reason why the process has ended."""
@@ -126,12 +122,11 @@ class WorkerProcess:
                 file.write(text)
 
     async def stop(self) -> None:
-        """Let the process end by itself, and end it where it does not."""
+        """Let the process end by itself. One that does not is left to :meth:`kill`."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         with suppress(TimeoutError):
             await asyncio.wait_for(self._process.wait(), END_SECONDS)
-        self.kill()
 
     def kill(self) -> None:
         """End the process now, and remove its folder."""
@@ -154,23 +149,19 @@ class Workers:
         self._forks: dict[str, WorkerProcess] = {}
         self._live: set[WorkerProcess] = set()
         self._count = 0
+        self._coming = 0  # forks that will be kept once their first call has ended
         self._turns = asyncio.Semaphore(MAX_WORKERS)
-
-    @property
-    def forks(self) -> list[str]:
-        """The ids of the forks that are kept."""
-        return list(self._forks)
 
     async def run(
         self, call: Call, files: Mapping[str, str], fork: str = ""
     ) -> list[CommandOutput]:
         """Run command lines on a fork that is kept, or on a new one that is dropped. Raises
         RefusedError, CliError."""
-        worker = self._kept(fork) if fork else None
+        if fork:
+            # Who waits for a fork takes no turn meanwhile, and has all of its time afterwards.
+            async with self._kept(fork).lock, self._turn():
+                return await self._run_on_kept(fork, call, files)
         async with self._turn():
-            if worker is not None:
-                async with worker.lock:
-                    return await self._run_on_kept(fork, worker, call, files)
             worker = await self._begin(writes=False)
             try:
                 return await worker.call(call, files)
@@ -182,20 +173,24 @@ class Workers:
     ) -> tuple[str, list[CommandOutput]]:
         """Run command lines on a new fork, and keep it; returns its id with the results. Raises
         RefusedError, CliError."""
-        if len(self._forks) >= MAX_FORKS:
+        if len(self._forks) + self._coming >= MAX_FORKS:
+            kept = ", ".join(self._forks) or "them"
             raise RefusedError(
-                f"{MAX_FORKS} forks are kept, which is as many as there may be: drop one of "
-                f"{', '.join(self._forks)}"
+                f"{MAX_FORKS} forks are kept, which is as many as there may be: drop one of {kept}"
             )
         self._count += 1
         fork = f"fork-{self._count}"
-        async with self._turn():
-            worker = await self._begin(writes=False)
-            try:
-                results = await worker.call(call, files)
-            except BaseException:
-                self._kill(worker)
-                raise
+        self._coming += 1
+        try:
+            async with self._turn():
+                worker = await self._begin(writes=False)
+                try:
+                    results = await worker.call(call, files)
+                except BaseException:
+                    self._kill(worker)
+                    raise
+        finally:
+            self._coming -= 1
         self._forks[fork] = worker
         return fork, results
 
@@ -239,9 +234,11 @@ class Workers:
         return worker
 
     async def _run_on_kept(
-        self, fork: str, worker: WorkerProcess, call: Call, files: Mapping[str, str]
+        self, fork: str, call: Call, files: Mapping[str, str]
     ) -> list[CommandOutput]:
-        """Run command lines on a fork; one whose process does not answer is gone with it."""
+        """Run command lines on a fork; one whose process does not answer is gone with it. Raises
+        RefusedError where the fork has been dropped meanwhile."""
+        worker = self._kept(fork)
         try:
             return await worker.call(call, files)
         except RefusedError:

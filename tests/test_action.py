@@ -30,6 +30,8 @@ import json, os, sys
 policy = open("kubepy-plan.yaml").read() if os.path.exists("kubepy-plan.yaml") else ""
 with open(os.environ["CALLS"], "a") as calls:
     print(json.dumps([sys.argv[1:], os.getcwd(), policy]), file=calls)
+if "import" in sys.argv and os.path.exists(os.environ.get("NEW_FOLDER", "")):
+    sys.exit("error: the folder is not empty")
 if "plan" in sys.argv:
     print(os.environ["PLAN"], end="")
     print("::warning::a line for the log", file=sys.stderr)
@@ -392,6 +394,14 @@ def test_dump_is_imported_and_takes_the_place_of_the_state(runner: Runner) -> No
     state = str(runner.temporary / "kubepy-state")
     assert imported[0] == ["--state", state, "import", "--", "dump.tar.gz"]
     assert plan[0][0] == f"--state={state}"
+
+
+def test_second_import_of_a_job_begins_anew(runner: Runner) -> None:
+    state = runner.temporary / "kubepy-state"
+    state.mkdir()
+    (state / "kubepy.yaml").write_text("nodes: 7\n")
+    runner.environment["NEW_FOLDER"] = str(state)
+    assert runner.run_action(**{"import": "dump.tar.gz"}) == 0, runner.log
 
 
 def test_output_of_the_plan_gives_no_commands_to_the_runner(runner: Runner) -> None:

@@ -1,10 +1,11 @@
 """One comment on a pull request of GitHub, or on a merge request of GitLab, that is written anew
 each time: ``python -m kubepy.comments [--key KEY] FILE``.
 
-The text is that of FILE. A hidden line at its beginning finds the comment again. The environment
-is that of a job: ``GITHUB_API_URL``, ``GITHUB_REPOSITORY`` and ``KUBEPY_PULL_REQUEST`` (its
-number), or ``CI_API_V4_URL``, ``CI_PROJECT_ID`` and ``CI_MERGE_REQUEST_IID``; ``KUBEPY_TOKEN`` is
-the token that comments. Exit status 1, and one line on stderr, where there can be no comment.
+The text is that of FILE; ``plan -o markdown`` writes none that is too long for a comment. A hidden
+line at its beginning finds the comment again. The environment is that of a job:
+``GITHUB_API_URL``, ``GITHUB_REPOSITORY`` and ``KUBEPY_PULL_REQUEST`` (its number), or
+``CI_API_V4_URL``, ``CI_PROJECT_ID`` and ``CI_MERGE_REQUEST_IID``; ``KUBEPY_TOKEN`` is the token
+that comments. Exit status 1, and one line on stderr, where there can be no comment.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._/]{0,59}")
 SECONDS = 30.0  # that a request may take
 PAGE, MAX_PAGES = 100, 50  # comments on a page, and pages that are looked at
 MAX_ANSWER = 16 * 1024 * 1024  # bytes
-CUT = "\n\n</details>\n\nThe rest is left out: it is too long for a comment.\n"
 
 
 class CommentError(Exception):
@@ -48,7 +48,6 @@ class Api(NamedTuple):
     :ivar single: the path before the id of one.
     :ivar update: the method that changes one.
     :ivar author: the field of a comment that says who wrote it.
-    :ivar most: how many characters a comment may have.
     """
 
     base: str
@@ -57,7 +56,6 @@ class Api(NamedTuple):
     single: str
     update: str
     author: str
-    most: int
 
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """Send a request, and return the document of the answer. Raises CommentError."""
@@ -128,7 +126,6 @@ def api_of(environment: Mapping[str, str]) -> Api:
             f"{repository}/issues/comments",
             "PATCH",
             "user",
-            65_000,
         )
     project = quote(_required(environment, "CI_PROJECT_ID"), safe="")
     number = _number(environment, "CI_MERGE_REQUEST_IID")
@@ -140,7 +137,6 @@ def api_of(environment: Mapping[str, str]) -> Api:
         notes,
         "PUT",
         "author",
-        900_000,
     )
 
 
@@ -166,7 +162,7 @@ def comment(api: Api, text: str, key: str = "") -> str:
     Raises CommentError.
     """
     marker = f"<!-- kubepy-plan: {key} -->" if key else "<!-- kubepy-plan -->"
-    body = {"body": shortened(f"{marker}\n{text}", api.most)}
+    body = {"body": f"{marker}\n{text}"}
     login = api.own_login()
     for existing in api.comments():
         is_marked = str(existing.get("body", "")).startswith(marker)
@@ -175,14 +171,6 @@ def comment(api: Api, text: str, key: str = "") -> str:
             return "updated"
     api.ask("POST", api.listing, body)
     return "created"
-
-
-def shortened(text: str, most: int) -> str:
-    """Return a text, up to the end of a line where it is longer than a comment may be."""
-    if len(text) <= most:
-        return text
-    kept = text[: most - len(CUT)]
-    return kept[: kept.rfind("\n") + 1].rstrip("\n") + CUT
 
 
 def main(words: Sequence[str], environment: Mapping[str, str]) -> int:

@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from kubepy import comments
+from kubepy.cli import plan_markdown
 
 PROJECT = Path(__file__).parents[1]
 ACTION = yaml.safe_load((PROJECT / "action.yml").read_text())
@@ -547,11 +548,16 @@ def test_gitlab_job_notes_what_the_real_program_says(real: Runner, server: Comme
 # --- the comment ----------------------------------------------------------------------------------
 
 
-def test_long_plan_is_cut_at_the_end_of_a_line() -> None:
-    text = comments.shortened("a line\n" * 20_000, 65_000)
-    assert len(text) <= 65_000
-    assert text.endswith(f"a line{comments.CUT}")
-    assert comments.shortened("short", 65_000) == "short"
+def test_longest_plan_has_room_for_the_line_that_finds_the_comment(
+    runner: Runner, server: Comments, tmp_path: Path
+) -> None:
+    text = "x" * plan_markdown.MOST_CHARACTERS
+    (tmp_path / "plan.md").write_text(text)
+    environment = {**runner.environment, "KUBEPY_TOKEN": "t", "KUBEPY_PULL_REQUEST": "7"}
+    assert comments.main([f"--key={'k' * 60}", str(tmp_path / "plan.md")], environment) == 0
+    [existing] = server.bodies
+    assert existing["body"].endswith(text)
+    assert len(existing["body"]) <= 65_536  # what GitHub takes
 
 
 def test_keys_tell_comments_apart(runner: Runner, server: Comments, tmp_path: Path) -> None:

@@ -251,37 +251,10 @@ class PermittedCommand(NamedTuple):
 
     :ivar line: the command that it names.
     :ivar parsed: its words, read; None: it asks for the help of the command.
-    :ivar words: it again, the command named by its own names first.
     """
 
     line: Line
     parsed: Parsed | None
-    words: list[str]
-
-
-# --- files ----------------------------------------------------------------------------------------
-
-
-class GivenFiles:
-    """The names of the files that came with a call, and of the folders that they lie in."""
-
-    def __init__(self, names: Collection[str]) -> None:
-        self.files = frozenset(names)
-        folders = {folder for name in names for folder in _folders_of(name)}
-        self.folders = frozenset(folders)
-
-    def has(self, path: str) -> bool:
-        """Return whether a path names one of the files, or a folder of theirs."""
-        name = os.path.normpath(path)
-        return name in self.files or name in self.folders
-
-
-def _folders_of(name: str) -> list[str]:
-    """Return the folders that a file lies in, from the innermost to ``.``."""
-    folders = []
-    while name := os.path.dirname(name):
-        folders.append(name)
-    return [*folders, "."]
 
 
 # --- commands -------------------------------------------------------------------------------------
@@ -304,13 +277,13 @@ def words_of(command: str | Sequence[str]) -> list[str]:
 
 
 def permit(
-    root: Command, command: str | Sequence[str], allowed: Collection[str], files: GivenFiles
+    root: Command, command: str | Sequence[str], allowed: Collection[str], files: Collection[str]
 ) -> PermittedCommand:
     """Return a command line that may run.
 
     :param root: ``kubepy`` itself.
     :param allowed: the commands that the tool takes (``rollout undo``).
-    :param files: those that came with the call.
+    :param files: the names of those that came with the call.
 
     Raises RefusedError, which says what may not be asked for.
     """
@@ -323,7 +296,7 @@ def permit(
     try:
         parsed = read_flags(line)
     except HelpRequested:
-        return PermittedCommand(line, None, [*line.path, "--help"])
+        return PermittedCommand(line, None)
     for name, value in parsed.flags_set:
         _check_flag(path, name, value)
     for flag in line.command.flags:
@@ -331,7 +304,7 @@ def permit(
             _check_files(path, flag, parsed.values[flag.name], files)
     if path == "rollout status" and parsed.values["watch"]:
         _check_waiting(allowed)
-    return PermittedCommand(line, parsed, [*line.path, *line.rest])
+    return PermittedCommand(line, parsed)
 
 
 def read_flags(line: Line) -> Parsed:
@@ -370,16 +343,23 @@ def _check_flag(path: str, flag: str, value: str) -> None:
         )
 
 
-def _check_files(path: str, flag: Flag, value: str | list[str], files: GivenFiles) -> None:
+def _check_files(path: str, flag: Flag, value: str | list[str], files: Collection[str]) -> None:
     """Raise RefusedError unless a flag names files that came with the call."""
     names = value if isinstance(value, list) else [value]
     for name in names:
         is_stdin = name == STDIN and flag.long == "filename"
-        if name and not is_stdin and not files.has(name):
+        if name and not is_stdin and not is_given(name, files):
             raise RefusedError(
                 f"{path} --{flag.long}={_shown(name)}: it is none of the files that came with "
                 "this call, and no other can be read"
             )
+
+
+def is_given(path: str, files: Collection[str]) -> bool:
+    """Return whether a path names one of these files, or a folder that one of them lies in."""
+    name = os.path.normpath(path)
+    folder = "" if name == os.curdir else f"{name}/"
+    return name in files or any(file.startswith(folder) for file in files)
 
 
 def _reason_against(line: Line, allowed: Collection[str]) -> str:

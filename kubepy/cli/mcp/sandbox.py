@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import kubepy
 from kubepy.cli.mcp.permitted import RefusedError
 
 MEMORY = 4 * 1024**3  # bytes of address space
@@ -164,8 +165,7 @@ def _roots(paths: Iterable[str]) -> tuple[str, ...]:
 
 def _python_folders() -> list[str]:
     """Return the folders from which Python imports."""
-    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
-    own = os.path.join(package, "kubepy")
+    own = os.path.dirname(kubepy.__file__)
     libraries = [path for path in sys.path if path.startswith((sys.prefix, sys.base_prefix))]
     return [own, *libraries]
 

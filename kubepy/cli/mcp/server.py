@@ -10,6 +10,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import anyio
@@ -207,8 +208,4 @@ def _leave(tool_server: ToolServer, number: int) -> None:
 
 def run(served: ServedCluster, *, writes: bool, seconds: float) -> None:
     """Serve until the input ends."""
-
-    async def main() -> None:
-        await serve(served, writes=writes, seconds=seconds)
-
-    anyio.run(main)
+    anyio.run(partial(serve, served, writes=writes, seconds=seconds))

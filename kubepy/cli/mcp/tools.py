@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from kubepy.cli.mcp.messages import Call
 from kubepy.cli.mcp.permitted import RefusedError
-from kubepy.cli.plan import FORMATS
 from kubepy.insight.harm import KINDS
 
 Schema = dict[str, Any]
@@ -80,9 +79,6 @@ def _object(properties: Schema, *required: str) -> Schema:
     }
 
 
-_PLAN_FORMATS = [name for name in FORMATS if name in ("text", "json", "markdown")]
-
-
 class ToolDescription(NamedTuple):
     """A tool as a client is told of it.
 
@@ -119,7 +115,7 @@ READING_TOOLS = (
             {
                 "command": _command("As on a command line: set image deploy/web web=web:2"),
                 **_GIVEN,
-                "output": {"enum": _PLAN_FORMATS, "description": "Default: text."},
+                "output": {"enum": ["text", "json", "markdown"], "description": "Default: text."},
                 "for": {
                     "type": "string",
                     "maxLength": 40,

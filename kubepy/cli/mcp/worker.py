@@ -34,7 +34,6 @@ from kubepy.cli.mcp.messages import (
 from kubepy.cli.mcp.permitted import (
     CHANGING,
     READING,
-    GivenFiles,
     PermittedCommand,
     RefusedError,
     permit,
@@ -115,17 +114,13 @@ class BoundedText(io.StringIO):
             return text + self._last
         if "\n" in text:
             end = text.rindex("\n") + 1
-            self._drop_rest(text[end:])
+            self._drop(text[end:])  # the beginning of a line
             text = text[:end]
         if not self._tail:
             return text
         begin = self._last.find("\n") + 1
         self._drop(self._last[:begin])
         return f"{text}...\n{self._last[begin:]}"
-
-    def _drop_rest(self, text: str) -> None:
-        """Drop the beginning of a line whose end is dropped already."""
-        self.dropped += len(text)
 
 
 def shorter_document(text: str, room: int) -> str:
@@ -210,9 +205,8 @@ class Worker:
 
     def answer(self, call: Call) -> Message:
         """Run the command lines of a call. None runs unless all of them are permitted."""
-        files = GivenFiles(call.files)
         try:
-            steps = [self._step(call, command, files) for command in call.commands]
+            steps = [self._step(call, command) for command in call.commands]
         except RefusedError as error:
             return {"refused": str(error)}
         _limit_cpu(call.seconds)
@@ -224,18 +218,18 @@ class Worker:
             results.append(result._asdict())
         return {"results": results}
 
-    def _step(self, call: Call, command: str | list[str], files: GivenFiles) -> PermittedCommand:
+    def _step(self, call: Call, command: str | list[str]) -> PermittedCommand:
         """Return a command line of a call that may run. Raises RefusedError."""
         if call.kind != PLAN:
-            return permit(self.root, command, ALLOWED[call.kind], files)
+            return permit(self.root, command, ALLOWED[call.kind], call.files)
         words: list[str] = []
         if command:
-            permitted = permit(self.root, command, ALLOWED[PLAN], files)
+            permitted = permit(self.root, command, ALLOWED[PLAN], call.files)
             if permitted.parsed is None:
                 return permitted
-            words = ["--", *permitted.words]
+            words = ["--", *permitted.line.path, *permitted.line.rest]
         line = line_of(self.root, [PLAN, *call.flags, *words])
-        return PermittedCommand(line, read_flags(line), line.rest)
+        return PermittedCommand(line, read_flags(line))
 
     def _run(self, step: PermittedCommand, call: Call, room: int) -> CommandOutput:
         """Run a command line; its output is kept as far as there is room."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from datetime import timedelta
@@ -669,10 +670,18 @@ def test_marks_point_out_harms_of_workloads_and_other_objects() -> None:
     texts = texts_of(timelines.rolling_deployment(), marks)
     assert {"outage, below-bound", "services/web", "unreachable", "harm"} <= set(texts)
     drawing = draw(timelines.rolling_deployment(), 0, marks)
-    assert [drawing.charts[key][0] < drawing.charts[service][0] for key in (web,)] == [True]
+    assert drawing.charts[web][0] < drawing.charts[service][0]
     page = render_html(timelines.rolling_deployment(), marks, "Plan: <set>")
     assert "<h1>Plan: &lt;set&gt;</h1>" in page
     assert "Plan: &lt;set&gt;" in render_svg(timelines.rolling_deployment(), marks, "Plan: <set>")
+
+
+@pytest.mark.parametrize("make", [*timelines.ALL.values(), timelines.week, timelines.large])
+def test_patterns_that_are_drawn_have_a_rule(make) -> None:
+    svg = render_svg(make())
+    words = {word for classes in re.findall('class="([^"]*)"', svg) for word in classes.split()}
+    patterns = {word for word in words if word.startswith("p")} - {"plot", "pale"}
+    assert patterns <= {f"p{number}" for number in range(1, REVISIONS)}
 
 
 # --- sizes

@@ -12,7 +12,15 @@ from typing import Any, NamedTuple
 
 from kubepy.insight.availability import JOBS, Availability, extremes
 from kubepy.insight.picture import FAILED, SUCCEEDED
-from kubepy.insight.picture.drawing import LEFT, PLOT, Drawing, Label, Note, number
+from kubepy.insight.picture.drawing import (
+    LEFT,
+    PLOT,
+    Drawing,
+    Label,
+    Note,
+    number,
+    pattern_class,
+)
 from kubepy.storage import Key
 
 HEAD, HEIGHT = 34, 48  # of a chart: the texts above it, and itself
@@ -136,8 +144,10 @@ def draw_chart_part(drawing: Drawing, key: Key, top: float) -> float:
 
 def revision_swatch(name: str, x: float, y: float) -> str:
     """Return a sample of a revision's colour and pattern."""
-    pattern = f'<path class="p{name[1:]}" d="M{x} {number(y + 3.5)}h10"/>' if name != "r0" else ""
-    return f'<path class="swatch {name}" d="M{x} {number(y)}h10"/>{pattern}'
+    swatch = f'<path class="swatch {name}" d="M{x} {number(y)}h10"/>'
+    if pattern := pattern_class(name):
+        swatch += f'<path class="{pattern}" d="M{x} {number(y + 3.5)}h10"/>'
+    return swatch
 
 
 def quartered(y: float) -> str:

@@ -284,6 +284,14 @@ def revision_classes(bars: Iterable[Bar], workloads: Sequence[Key]) -> dict[tupl
     return classes
 
 
+def pattern_class(colour: str) -> str:
+    """Return the class of the pattern that goes with a revision's colour; "" where there is none:
+    for the first revision, and for pods without one."""
+    if colour in ("r0", "none"):
+        return ""
+    return f"p{colour[1:]}"
+
+
 def failed_span(bar: Bar, scale: Scale) -> tuple[float, float]:
     """Return begin and width of the longest time for which a pod failed."""
     spans = [

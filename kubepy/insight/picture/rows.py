@@ -37,6 +37,7 @@ from kubepy.insight.picture.drawing import (
     Name,
     failed_span,
     number,
+    pattern_class,
 )
 from kubepy.storage import Key
 
@@ -584,10 +585,10 @@ def draw_fold(drawing: Drawing, row: FoldedRow, place: tuple[float, float], most
                 )
             )
             drawing.add(f"fold {field}-{colour}", path)
-    for begin, end, is_there in runs((x, (count.there > 0,)) for x, count in counts):
-        if is_there:
-            base = f"M{number(begin)} {number(floor - 1)}h{number(end - begin)}"
-            drawing.add(f"base p{row.colour[1:]}", base)
+    if pattern := pattern_class(row.colour):
+        for begin, end, is_there in runs((x, (count.there > 0,)) for x, count in counts):
+            if is_there:
+                drawing.stroke(f"base {pattern}", begin, floor - 1, end - begin)
     drawing.names += count_names(counts, (top + bottom) / 2 + 3.5)
 
     label = Label(

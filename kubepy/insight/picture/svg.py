@@ -41,6 +41,7 @@ from kubepy.insight.picture.drawing import (
     Note,
     clean,
     number,
+    pattern_class,
     shortened,
 )
 from kubepy.insight.picture.rows import draw_pods, stroke_classes, visible_names
@@ -206,9 +207,9 @@ def plot_of(drawing: Drawing) -> Iterable[str]:
         path = "".join(plot[name])
         yield f'<g class="{first}"><path id="{name}" d="{path}"/></g>\n'
         yield from (f'<use href="#{name}" class="{other}"/>\n' for other in others)
-        if state == AVAILABLE and colour not in ("r0", "none"):
+        if state == AVAILABLE and (pattern := pattern_class(colour)):
             shift = number(drawing.thickness / 2 - 2)
-            yield f'<use href="#{name}" class="p{colour[1:]}" y="{shift}"/>\n'
+            yield f'<use href="#{name}" class="{pattern}" y="{shift}"/>\n'
     yield from (path_element(classes, plot[classes]) for classes in ABOVE if classes in plot)
 
 
@@ -225,7 +226,7 @@ def folds_of(drawing: Drawing) -> Iterable[str]:
             if overlay:
                 yield f'<use href="#{identity}" class="{overlay}"/>\n'
     for name in sorted(drawing.plot):
-        if name.startswith("base p") and name != "base p0":
+        if name.startswith("base "):
             yield path_element(name.removeprefix("base "), drawing.plot[name])
 
 

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from kubepy.cli.plan_report import HarmRow, Report
+from kubepy.insight import Timeline
 from kubepy.insight.harm import Harm
 from kubepy.insight.picture import html, svg
 from kubepy.insight.picture.drawing import Mark, clean
 from kubepy.insight.policy import DOES_NOT_FINISH, HURTS
+from kubepy.insight.revisions import with_rollouts
 from kubepy.terminal import shortened
 
 TITLE = "Plan"
@@ -20,14 +22,19 @@ BAD = (DOES_NOT_FINISH, HURTS)
 
 def render_svg(report: Report) -> str:
     """Return the picture of a plan."""
-    return svg.render_svg(report.plan.prediction.timeline, marks_of(report), title_of(report))
+    return svg.render_svg(timeline_of(report), marks_of(report), title_of(report))
 
 
 def render_html(report: Report) -> str:
     """Return a page that needs nothing beside it: verdict, harm, workloads, picture."""
     above = "".join((verdict(report), harm_list(report), table(report), notes(report)))
-    timeline = report.plan.prediction.timeline
-    return html.render_html(timeline, marks_of(report), title_of(report), above)
+    return html.render_html(timeline_of(report), marks_of(report), title_of(report), above)
+
+
+def timeline_of(report: Report) -> Timeline:
+    """Return what the plan does, with what the revisions bring."""
+    prediction = report.plan.prediction
+    return with_rollouts(prediction.cluster, prediction.timeline)
 
 
 def title_of(report: Report) -> str:

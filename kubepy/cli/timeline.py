@@ -21,6 +21,7 @@ from kubepy.quoting import quote
 from kubepy.storage import Key
 
 with lazy_imports():
+    from kubepy.insight import revisions
     from kubepy.insight.picture import html, svg, trace
 
 NAMESPACES = "namespaces"
@@ -93,6 +94,8 @@ def timeline(factory: Factory, options: TimelineOptions) -> None:
     for info in infos if not shown.steps else ():
         info.get(factory)  # an error for one that never was there
     if options.output != "text":
+        if options.output in WITH_ROLLOUTS:
+            shown = revisions.with_rollouts(factory.cluster, shown)
         factory.print(RENDERERS[options.output](shown), end="")
     elif shown.steps:
         text = TimelineText(factory.stdout, shown, subjects=subjects, plain=factory.options.ascii)
@@ -108,6 +111,8 @@ RENDERERS: Mapping[str, Callable[[Timeline], str]] = {
     "svg": lambda shown: svg.render_svg(shown),
     "trace": lambda shown: trace.render_trace(shown),
 }
+
+WITH_ROLLOUTS = ("html", "svg")  # formats that name what revisions brought
 
 
 def named_objects(factory: Factory, options: TimelineOptions) -> list[Info]:

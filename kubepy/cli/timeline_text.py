@@ -31,6 +31,7 @@ from kubepy.insight.picture import (
     bars_of,
 )
 from kubepy.insight.picture.scale import gap_shares, short_duration
+from kubepy.insight.revisions import REVISION_RESOURCES
 from kubepy.quoting import printable
 from kubepy.storage import Key
 from kubepy.terminal import Colour, Painter, can_print, shortened, width_of
@@ -78,7 +79,6 @@ UNTOLD = (
     "deleted",
     "succeeded",
 )  # of pods
-PARTS = ("replicasets.apps", "controllerrevisions.apps")  # their steps show in those of the pods
 
 
 class Cell(NamedTuple):
@@ -156,7 +156,7 @@ def _sub_moments(steps: Sequence[Step], lives: Iterable[Life]) -> Iterator[int]:
     seen: set[Life] = set()
     for number, step in enumerate(steps):
         life = changing.get(number)
-        is_cause = step.key.resource not in (PODS, *PARTS) and bool(seen)
+        is_cause = step.key.resource not in (PODS, *REVISION_RESOURCES) and bool(seen)
         if number and (step.at != steps[number - 1].at or life in seen or is_cause):
             yield number
             seen.clear()
@@ -530,7 +530,7 @@ class TimelineText:
     def _is_told(self, step: Step) -> bool:
         if step.key.resource == PODS:
             return step.action not in UNTOLD
-        return step.key.resource not in PARTS or step.key in self._subjects
+        return step.key.resource not in REVISION_RESOURCES or step.key in self._subjects
 
     def _legend(self) -> list[str]:
         signs = set(map(_sign_of_legend, self._used - {" "}))

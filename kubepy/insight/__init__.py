@@ -134,7 +134,8 @@ class Timeline(NamedTuple):
 
     :ivar present: the pods at the beginning, each as a step of that moment, with the action that
         led to its state.
-    :ivar rollouts: what the revisions are that the workloads have at the end.
+    :ivar rollouts: what the revisions are that the workloads have at the end; only in a timeline
+        that is to be a picture (``revisions.with_rollouts``).
     """
 
     since: datetime

@@ -11,14 +11,16 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from kubepy.api.meta import Object
-from kubepy.api.objects.deployments import REVISION
+from kubepy.api.objects.deployments import HASH_LABEL
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.views import owner_of, view_controller_revision, view_workload
-from kubepy.insight import Rollout
+from kubepy.insight import Rollout, Timeline
 from kubepy.storage import Key
 
 REPLICA_SETS = "replicasets.apps"
 CONTROLLER_REVISIONS = "controllerrevisions.apps"
+# The kinds of revisions. Their steps follow from those of their workload.
+REVISION_RESOURCES = (REPLICA_SETS, CONTROLLER_REVISIONS)
 CONTAINERS = ("initContainers", "containers")
 
 
@@ -28,6 +30,13 @@ class RevisionTemplate(NamedTuple):
     number: int
     revision: str
     template: Object
+
+
+def with_rollouts(cluster: LocalCluster, timeline: Timeline) -> Timeline:
+    """Return a timeline of a cluster with what the revisions of its workloads brought, for a
+    picture."""
+    workloads = [course.key for course in timeline.courses]
+    return timeline._replace(rollouts=tuple(rollouts_of(cluster, workloads)))
 
 
 def rollouts_of(cluster: LocalCluster, workloads: Collection[Key]) -> Iterator[Rollout]:
@@ -56,11 +65,9 @@ def templates_of(
 
 def of_replica_set(replica_set: Object) -> RevisionTemplate:
     """Return the template of a Deployment's ReplicaSet."""
-    number = (replica_set["metadata"].get("annotations") or {}).get(REVISION, "")
+    seen = view_workload(replica_set)
     return RevisionTemplate(
-        int(number) if number.isdecimal() else 0,
-        view_workload(replica_set).revision,
-        (replica_set.get("spec") or {}).get("template") or {},
+        seen.number, seen.revision, (replica_set.get("spec") or {}).get("template") or {}
     )
 
 
@@ -132,7 +139,7 @@ def changed_parts(before: Object, after: Object) -> list[str]:
 def metadata_of(template: Object) -> Object:
     """Return the labels and annotations of a template, without the hashes of controllers."""
     metadata = template.get("metadata") or {}
-    labels = without(metadata.get("labels") or {}, ("pod-template-hash",))
+    labels = without(metadata.get("labels") or {}, (HASH_LABEL,))
     return {"labels": labels, "annotations": metadata.get("annotations") or {}}
 
 

@@ -42,7 +42,6 @@ from kubepy.insight.availability import (
     reached_at_end,
 )
 from kubepy.insight.bounds import Budgets, bounds_of, desired_of
-from kubepy.insight.revisions import rollouts_of
 from kubepy.insight.steps import (
     AVAILABLE,
     CREATED,
@@ -117,7 +116,6 @@ def read_timeline(
         tuple(replay.steps),
         tuple(courses),
         tuple(replay.present),
-        tuple(rollouts_of(fork, [course.key for course in courses])),
     )
 
 

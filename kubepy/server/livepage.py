@@ -30,6 +30,7 @@ from kubepy.server.messages import GZIP_HEADERS, HttpRequest, RequestInfo, Respo
 from kubepy.storage import StorageError
 
 with lazy_imports():
+    from kubepy.insight import revisions
     from kubepy.insight import timeline as timelines
     from kubepy.insight.picture import html
 
@@ -154,6 +155,8 @@ class LiveTimelines:
                 before.timeline.courses,
             ):
                 shown = before.timeline
+            else:
+                shown = revisions.with_rollouts(cluster, shown)
             keys = {
                 *(step.key for step in (*shown.steps, *shown.present)),
                 *(course.key for course in shown.courses),

@@ -91,6 +91,12 @@ def test_plan_without_harm_marks_nothing() -> None:
 
 
 @pytest.mark.parametrize("form", ["html", "svg"])
+def test_picture_names_what_a_revision_brings(form: str) -> None:
+    text = shown(rolled_out(), form, "set env deploy/web LEVEL=debug", 0)
+    assert ">web:1, env " in text
+
+
+@pytest.mark.parametrize("form", ["html", "svg"])
 def test_nothing_that_happens_is_a_picture_too(form: str) -> None:
     text = shown(rolled_out(), form, "", 0)
     assert "Plan of what is under way" in text

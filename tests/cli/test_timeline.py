@@ -445,6 +445,15 @@ def test_timeline_changes_no_byte_of_the_folder(tmp_path: Path) -> None:
             ] == [], words
 
 
+@pytest.mark.parametrize("form", ["html", "svg"])
+def test_pictures_name_what_revisions_brought(form: str) -> None:
+    cluster = Cluster.temporary(nodes=1, settings=PACE)
+    for words in ("create deployment web --image=web:1", "set env deploy/web LEVEL=debug"):
+        cluster.run(words, check=True)
+        cluster.settle()
+    assert ">web:1, env " in cluster.run(f"timeline -o {form}", check=True).stdout
+
+
 def test_text_with_long_names_fits_and_keeps_what_happened() -> None:
     name = "crashing-with-a-very-long-name-that-goes-on-and-on-for-ever"
     cluster = Cluster.temporary(nodes=1, settings=PACE)

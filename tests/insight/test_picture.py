@@ -29,6 +29,7 @@ from kubepy.insight.picture.rows import lanes_of
 from kubepy.insight.picture.scale import Scale, shortest_break
 from kubepy.insight.picture.svg import PATTERNS, colour_rules, draw, render_svg
 from kubepy.insight.picture.trace import render_trace
+from kubepy.insight.revisions import with_rollouts
 from kubepy.insight.timeline import read_timeline
 from kubepy.storage import Key
 from tests.insight import rollouts, timelines
@@ -451,7 +452,7 @@ def history(*commands: str, replicas: int = 2) -> Timeline:
         cluster.run(command, check=True)
         cluster.advance("1m")
     with cluster._open() as local:
-        return read_timeline(local, start)
+        return with_rollouts(local, read_timeline(local, start))
 
 
 def test_legend_and_diamonds_name_what_was_rolled_out() -> None:
@@ -492,7 +493,7 @@ def test_legend_names_images_of_controller_revisions(kind: str) -> None:
     cluster.run(f"set image {kind}/agent c=agent:2", check=True)
     cluster.settle()
     with cluster._open() as local:
-        timeline = read_timeline(local)
+        timeline = with_rollouts(local, read_timeline(local))
     pods = {step.revision for step in timeline.steps if step.key.resource == "pods"}
     labels = {
         text.partition(" ")[0]

@@ -17,6 +17,7 @@ from kubepy.apiserver.views import VIEWS
 from kubepy.insight import Bounds, Course, Timeline
 from kubepy.insight.bounds import Budgets
 from kubepy.insight.prediction import predict
+from kubepy.insight.revisions import with_rollouts
 from kubepy.insight.steps import CHANGES, NO_STEPS
 from kubepy.insight.timeline import read_timeline, timeline_document, views_before
 from kubepy.storage import Key
@@ -395,7 +396,9 @@ def test_rollouts_say_what_each_revision_brought(cluster: Cluster) -> None:
         "set resources deploy/web --limits=cpu=1",
         "create deployment other --image=other:1",
     )
-    rollouts = read_timeline(local(cluster)).rollouts
+    whole = read_timeline(local(cluster))
+    assert whole.rollouts == ()  # only pictures need them
+    rollouts = with_rollouts(local(cluster), whole).rollouts
     assert [rollout[2:] for rollout in rollouts if rollout.workload == WEB] == [
         ("web:1", ""),
         ("web:2", ""),
@@ -403,6 +406,7 @@ def test_rollouts_say_what_each_revision_brought(cluster: Cluster) -> None:
         ("web:2", "resources"),
     ]
     timeline = read_timeline(local(cluster), subject=Key("deployments.apps", "default", "other"))
+    timeline = with_rollouts(local(cluster), timeline)
     assert [rollout.images for rollout in timeline.rollouts] == ["other:1"]
     pods = {step.revision for step in timeline.steps if step.key.resource == "pods"}
     assert {rollout.revision for rollout in timeline.rollouts} == pods

@@ -168,6 +168,30 @@ def test_images_of_workloads_are_for_those_who_may_list_them() -> None:
     assert visible(whole, lambda resource, _: resource == "deployments.apps").rollouts == (rollout,)
 
 
+def test_timeline_names_what_revisions_brought(api: Api) -> None:
+    labels = {"app": "web", "pod-template-hash": "h1"}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "web", "image": "shop/web:1"}]},
+    }
+    spec = {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+
+    def create(path: str, name: str, owners: list[dict[str, Any]], spec: Any) -> dict[str, Any]:
+        """Create an object; returns the reference to it as a controller."""
+        metadata = {"name": name, "labels": labels, "ownerReferences": owners}
+        answer = api.post(path, {"metadata": metadata, "spec": spec})
+        assert answer.status == 201, answer.json()
+        made = answer.json()
+        reference = {"apiVersion": made["apiVersion"], "kind": made["kind"], "name": name}
+        return {**reference, "uid": made["metadata"]["uid"], "controller": True}
+
+    apps = "/apis/apps/v1/namespaces/default"
+    deployment = create(f"{apps}/deployments", "web", [], spec)
+    replica_set = create(f"{apps}/replicasets", "web-h1", [deployment], spec)
+    create("/api/v1/namespaces/default/pods", "web-h1-a", [replica_set], template["spec"])
+    assert ">web:1 h1<" in api.get("/timeline").json()["content"]
+
+
 def test_timeline_ends_when_the_right_is_taken_away(new_api: Callable[..., Api]) -> None:
     api = new_api(authorization="RBAC")
     grant(api, "ann", "list", "pods", namespace="default")

@@ -12,13 +12,12 @@ from collections.abc import Iterable, Sequence
 
 from kubepy.insight import Rollout, Step, Timeline
 from kubepy.insight.picture import PODS, TopControllers
-from kubepy.insight.revisions import CONTROLLER_REVISIONS, REPLICA_SETS, short_image
+from kubepy.insight.revisions import REVISION_RESOURCES, short_image
 from kubepy.insight.steps import CREATED, OUTSIDE
 from kubepy.storage import Key
 
 CHANGED = "changed"
 IMAGES = re.compile(r"(\S+) to ([^\s,]+)")
-PARTS = (REPLICA_SETS, CONTROLLER_REVISIONS)
 
 
 class Words:
@@ -61,12 +60,12 @@ def changes_and_revisions(timeline: Timeline, owners: TopControllers) -> dict[in
     seen = {(owners.top(pod), pod.revision) for pod in timeline.present}
     led_to: dict[int, str] = {}
     for number, step in enumerate(timeline.steps):
-        if step.action == CHANGED and step.key.resource not in (PODS, *PARTS):
+        if step.action == CHANGED and step.key.resource not in (PODS, *REVISION_RESOURCES):
             waiting[step.key].append(number)
         elif step.revision:
             workload = owners.top(step)
             is_new = step.action == CREATED and (workload, step.revision) not in seen
-            if is_new or (step.key.resource in PARTS and brings_back(step)):
+            if is_new or (step.key.resource in REVISION_RESOURCES and brings_back(step)):
                 led_to.update(dict.fromkeys(waiting.pop(workload, ()), step.revision))
             seen.add((workload, step.revision))
     return led_to

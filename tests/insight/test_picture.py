@@ -296,8 +296,8 @@ def test_lanes_pod_follows_its_predecessor_in_the_same_row() -> None:
 
 def test_revision_classes_older_first_and_none_for_pods_without() -> None:
     drawing = Drawing(timelines.rolling_deployment())
-    assert list(revision_classes(drawing.bars, drawing.workloads).values()) == ["r0", "r1"]
-    assert revision_classes(bars_of(timelines.jobs()), Drawing(timelines.jobs()).workloads) == {}
+    assert list(revision_classes(drawing.bars, drawing.places).values()) == ["r0", "r1"]
+    assert revision_classes(bars_of(timelines.jobs()), Drawing(timelines.jobs()).places) == {}
 
 
 def linear(colour: str) -> list[float]:
@@ -587,7 +587,7 @@ def test_workloads_are_ordered_by_what_happened_to_them() -> None:
     workloads[0].pod("a-quiet-z", "created", *timelines.UP, node="node-1")
     drawing = Drawing(script.timeline())
     assert [key.name for key in drawing.workloads] == ["c-lacking", "b-changed", "a-quiet"]
-    assert next(key.name for key in Drawing(timelines.jobs()).workloads) == "report-29454482"
+    assert next(key.name for key in Drawing(timelines.jobs()).places) == "report-29454482"
 
 
 def test_turns_of_crash_loop_and_runs_of_jobs_are_no_moments_beside_others() -> None:

@@ -154,13 +154,19 @@ def state_after(step: Step, before: str) -> str | None:
     return STATE_AFTER.get(step.action)
 
 
-def bars_of(timeline: Timeline) -> list[Bar]:
-    """Return the bars of a timeline's pods, those that were there first before the others, linked
-    to successors.
+def all_bars(timeline: Timeline, owners: TopControllers) -> list[Bar]:
+    """Return the bars of a timeline's pods, and of those without a step."""
+    bars = bars_of(timeline, owners)
+    return bars + idle_bars(timeline, bars, owners)
 
-    A pod without a step is unknown to a timeline.
+
+def bars_of(timeline: Timeline, owners: TopControllers | None = None) -> list[Bar]:
+    """Return the bars of a timeline's pods, those that were there first before the others, linked
+    to successors. A pod without a step has none.
+
+    :param owners: those of the timeline, where they are known already.
     """
-    owners = TopControllers(timeline)
+    owners = owners or TopControllers(timeline)
     open_bars = dict[Key, Bar]()
     present = {step.key: state_after(step, "") for step in timeline.present}
     reasons = {step.key: step.reason for step in timeline.present}
@@ -197,10 +203,9 @@ def bars_of(timeline: Timeline) -> list[Bar]:
     return sorted(bars, key=lambda bar: bar.start >= 0)
 
 
-def idle_bars(timeline: Timeline, bars: Iterable[Bar]) -> list[Bar]:
+def idle_bars(timeline: Timeline, bars: Iterable[Bar], owners: TopControllers) -> list[Bar]:
     """Return the bars of the pods without a step, of workloads that something happened to."""
     steps = len(timeline.steps)
-    owners = TopControllers(timeline)
     known = {bar.key for bar in bars if bar.start < 0}
     workloads = {course.key for course in timeline.courses}
     idle = []

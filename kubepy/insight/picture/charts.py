@@ -37,7 +37,7 @@ SLOTS = 4  # places on a pixel of width at which the runs of Jobs can be told ap
 
 def draw_workloads(drawing: Drawing, top: float) -> float:
     """Draw the workloads; returns where the next part begins."""
-    courses = [key for key in drawing.workloads if key in drawing.judged]
+    courses = drawing.judged_workloads
     with_chart = charted(drawing, courses)
     for key in courses:
         if key in with_chart:
@@ -82,7 +82,7 @@ def draw_chart_part(drawing: Drawing, key: Key, top: float) -> float:
         for (workload, revision), name in drawing.revisions.items()
         if workload == key
     ][-MOST_REVISIONS:]
-    drawing.charts[key] = (top, top + HEAD, top + HEAD + HEIGHT)
+    drawing.charts[key] = (top, top + HEAD + HEIGHT)
     kind = f"{key.resource.partition('.')[0]} in {key.namespace}"
     drawing.texts.append(
         Label(
@@ -287,12 +287,12 @@ def draw_curve(
 def draw_changes(drawing: Drawing, key: Key, level: float, *, is_row: bool = False) -> None:
     """Draw a diamond for each moment in which a workload was changed, and say what changed."""
     steps = drawing.timeline.steps
-    told = [
+    own_steps = [
         place
         for place in drawing.events[key]
         if steps[place].key == key or (steps[place].action == "failed" and key.resource not in JOBS)
     ]
-    for _, places in groupby(told, key=lambda place: steps[place].at):
+    for _, places in groupby(own_steps, key=lambda place: steps[place].at):
         changes = list(places)
         x = drawing.scale.x(changes[0])
         drawing.add("event", f"M{number(x)} {number(level)}l4 4l-4 4l-4-4z")
@@ -336,7 +336,7 @@ def draw_marks(drawing: Drawing, key: Key, ceiling: float, floor: float) -> None
 
 def draw_marked_object(drawing: Drawing, key: Key, top: float) -> float:
     """Draw a row for an object that has no pods of its own, such as a Service."""
-    drawing.charts[key] = (top, top + 3, top + 17)
+    drawing.charts[key] = (top, top + 17)
     name = f"{key.resource.partition('.')[0]}/{key.name}"
     drawing.texts.append(
         Label(
@@ -362,7 +362,7 @@ def draw_marked_object(drawing: Drawing, key: Key, top: float) -> float:
 def draw_row(drawing: Drawing, key: Key, top: float) -> None:
     """Draw a workload as a row: its curve, or the runs of a Job."""
     floor = top + 3 + ROW_CHART
-    drawing.charts[key] = (top, top + 3, floor)
+    drawing.charts[key] = (top, floor)
     drawing.stroke(
         "frame",
         0,
@@ -447,13 +447,6 @@ def short_summary(drawing: Drawing, key: Key) -> str:
 
 
 def summary_of(drawing: Drawing, key: Key) -> str:
-    """Say in one line how a workload fared."""
-    if key not in drawing.summaries:
-        drawing.summaries[key] = new_summary(drawing, key)
-    return drawing.summaries[key]
-
-
-def new_summary(drawing: Drawing, key: Key) -> str:
     """Say in one line how a workload fared: of Jobs, how their pods ended."""
     if key.resource in JOBS:
         ends = ends_of(drawing, key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 from xml.sax.saxutils import escape
@@ -17,8 +17,7 @@ from kubepy.insight.picture import (
     PODS,
     Bar,
     TopControllers,
-    bars_of,
-    idle_bars,
+    all_bars,
 )
 from kubepy.insight.picture.scale import Scale
 from kubepy.insight.picture.words import Words
@@ -164,9 +163,9 @@ class Drawing:
     :ivar events: the numbers of the steps of each node, and of each workload with what it owns, but
         for pods.
     :ivar names: the texts in bars, ``notes`` those beside changes.
-    :ivar charts: of each workload the top of its part, and top and bottom of its chart.
-    :ivar summaries: how each workload fared, in a line.
-    :ivar workloads: those that are drawn, in the order of what happened to them.
+    :ivar charts: of each workload the top of its part, and the bottom of its chart.
+    :ivar workloads: those that are drawn, in the order of what happened to them;
+        ``judged_workloads``: those of them that have numbers; ``places``: where each stands.
     """
 
     def __init__(self, timeline: Timeline, marks: Sequence[Mark] = ()) -> None:
@@ -174,8 +173,7 @@ class Drawing:
         self.marks = marks
         self.owners = TopControllers(timeline)
         self.words = Words(timeline, self.owners)
-        self.bars = bars_of(timeline)
-        self.bars += idle_bars(timeline, self.bars)
+        self.bars = all_bars(timeline, self.owners)
         self.scale = Scale(timeline, PLOT, minor_steps(timeline, self.owners))
         self.is_folded = len(self.bars) > MOST_PODS
         self.events = defaultdict[Key, list[int]](list)
@@ -193,7 +191,9 @@ class Drawing:
             key: self._rank(key) for key in {*self.by_workload, *(c.key for c in timeline.courses)}
         }
         self.workloads = sorted(self.ranks, key=self._place)
-        self.revisions = revision_classes(self.bars, self.workloads)
+        self.judged_workloads = [key for key in self.workloads if key in self.judged]
+        self.places = {key: place for place, key in enumerate(self.workloads)}
+        self.revisions = revision_classes(self.bars, self.places)
 
         self.plot = defaultdict[str, list[str]](list)
         self.texts = list[Label]()
@@ -204,9 +204,8 @@ class Drawing:
         self.names = list[Name]()
         self.keys = list[str]()
         self.rows = list[BarRow]()
-        self.summaries = dict[Key, str]()
         self.folds = list[Fold]()
-        self.charts = dict[Key, tuple[float, float, float]]()
+        self.charts = dict[Key, tuple[float, float]]()
         self.height = 0.0
         self.thickness = 0.0
 
@@ -273,10 +272,12 @@ def minor_steps(timeline: Timeline, owners: TopControllers) -> set[int]:
     return minor
 
 
-def revision_classes(bars: Iterable[Bar], workloads: Sequence[Key]) -> dict[tuple[Key, str], str]:
+def revision_classes(bars: Iterable[Bar], places: Mapping[Key, int]) -> dict[tuple[Key, str], str]:
     """Return the class of each revision of each workload: older ones first, those that nothing has
-    are "none"."""
-    places = {key: place for place, key in enumerate(workloads)}
+    are "none".
+
+    :param places: where each workload stands among the others.
+    """
     classes = dict[tuple[Key, str], str]()
     for bar in sorted(bars, key=lambda bar: (places[bar.workload], bar.start)):
         if bar.revision:

@@ -147,7 +147,7 @@ def legend(drawing: Drawing) -> str:
 def workloads_table(drawing: Drawing) -> str:
     """Return the table of the workloads' numbers."""
     rows = list[str]()
-    for key in judged_workloads(drawing):
+    for key in drawing.judged_workloads:
         name, *cells = workload_cells(key, drawing.judged[key])
         others = "".join(f"<td>{clean(cell)}</td>" for cell in cells)
         rows.append(f'<tr><th scope="row">{clean(name)}</th>{others}</tr>\n')
@@ -159,11 +159,6 @@ def workloads_table(drawing: Drawing) -> str:
             f"\n<tbody>\n{''.join(rows)}</tbody></table></div>\n"
         )
     return ""
-
-
-def judged_workloads(drawing: Drawing) -> list[Key]:
-    """Return the workloads that have numbers, in the order of the picture."""
-    return [key for key in drawing.workloads if key in drawing.judged]
 
 
 def workload_cells(key: Key, judged: Sequence[Availability]) -> list[str]:
@@ -237,7 +232,7 @@ def page_data(drawing: Drawing) -> Object:
         return objects.place((words.place(bar.key.name), kinds.place(kind), words.place(bar.node)))
 
     scale = drawing.scale
-    charts = [key for key in drawing.workloads if key in drawing.judged and key in drawing.charts]
+    charts = [key for key in drawing.judged_workloads if key in drawing.charts]
     return {
         "since": round(timeline.since.timestamp() * 1_000_000),
         "left": LEFT,
@@ -260,9 +255,7 @@ def page_data(drawing: Drawing) -> Object:
             for name in drawing.names
         ],
         "notes": [[round(note.x, 2), note.y, note.text, note.classes] for note in drawing.notes],
-        "courses": [
-            course_data(key, drawing.judged[key], *drawing.charts[key][::2]) for key in charts
-        ],
+        "courses": [course_data(key, drawing.judged[key], *drawing.charts[key]) for key in charts],
         "words": words.values(),
         "kinds": kinds.values(),
         "actions": actions.values(),

@@ -318,7 +318,7 @@ const timelinePage = (() => {
       counts.set(action, (counts.get(action) || 0) + 1);
     }
     const pods = [...counts.values()].reduce((a, b) => a + b, 0);
-    return lines(text, [[number < 0 ? "at the beginning" : steps[number].when], [`${pods} pods`],
+    return lines(text, [[number < 0 ? "at the beginning" : steps[number].when], [pods === 1 ? "1 pod" : `${pods} pods`],
                         ...[...counts].map(([action, count]) => [`${count} ${action}`])]);
   }
 

@@ -42,11 +42,13 @@ from kubepy.insight.picture.drawing import (
 from kubepy.storage import Key
 
 NODE_GAP = 6
-PITCHES = ((24, 22),)  # up to so many rows, the height of one
+# (most rows, height of each row in pixels); more rows than all of these have the small height
+PITCHES = ((24, 22),)
 SMALL_PITCH = 16
 FOLDED_PITCHES = ((12, 22), (24, 16))
 SMALL_FOLDED_PITCH = 12
-# rows; where there are more, nodes share rows. There may be fewer for the whole to be one screen
+# Nodes share rows where there would be more folded rows than MOST_FOLDS, or than fit on the screen;
+# but LEAST_FOLDS are drawn even where they do not fit.
 MOST_FOLDS, LEAST_FOLDS = 40, 16
 SCREEN = 900.0  # pixels of height
 MOST_FAILING = 10  # pods that keep rows of their own
@@ -84,10 +86,9 @@ def node_names(drawing: Drawing) -> list[str]:
 def lanes_of(drawing: Drawing) -> dict[str, list[list[Bar]]]:
     """Return the rows of each node: pods of one workload share a row where they do not overlap.
     Behind a pod that has failed there is nothing: its name may need the room."""
-    order = {key: place for place, key in enumerate(drawing.workloads)}
     predecessor = {bar.successor: bar for bar in drawing.bars if bar.successor}
     lanes: dict[str, list[list[Bar]]] = {name: [] for name in node_names(drawing)}
-    for bar in sorted(drawing.bars, key=lambda bar: (order[bar.workload], bar.start)):
+    for bar in sorted(drawing.bars, key=lambda bar: (drawing.places[bar.workload], bar.start)):
         free = [
             lane
             for lane in lanes[bar.node]
@@ -422,6 +423,7 @@ def node_groups(drawing: Drawing, most: int) -> list[NodeGroup]:
             nodes,
             [bar for node in nodes for bar in bars[node]],
             failing,
+            quiet,
         )
         for nodes in chunks(names, size)
     ]
@@ -460,12 +462,18 @@ def failing_bars(drawing: Drawing) -> set[Bar]:
 
 
 def node_group(
-    drawing: Drawing, nodes: list[str], bars: Iterable[Bar], failing: set[Bar]
+    drawing: Drawing,
+    nodes: list[str],
+    bars: Iterable[Bar],
+    failing: Collection[Bar],
+    quiet: Collection[Key],
 ) -> NodeGroup:
     """Return the rows of nodes: one for each revision of the workloads that were changed, one for
-    all others."""
-    order = {key: place for place, key in enumerate(drawing.workloads)}
-    quiet = quiet_workloads(drawing)
+    all others.
+
+    :param failing: the pods that keep rows of their own.
+    :param quiet: the workloads that share a row.
+    """
     shared = defaultdict[tuple[Key, str] | None, list[Bar]](list)
     own = []
     for bar in bars:
@@ -477,7 +485,7 @@ def node_group(
     rows = [
         revision_row(drawing, *key, shared[key])
         for key in sorted(
-            filter(None, shared), key=lambda key: (order[key[0]], shared[key][0].start)
+            filter(None, shared), key=lambda key: (drawing.places[key[0]], shared[key][0].start)
         )
     ]
     if others := shared.get(None):
@@ -519,15 +527,15 @@ def revision_row(drawing: Drawing, workload: Key, revision: str, bars: list[Bar]
 def counts_of(bars: Iterable[Bar]) -> list[tuple[int, Count]]:
     """Return how many pods there are from each step on. A pod of a Job counts as available while it
     runs."""
-    changes = defaultdict[int, list[int]](lambda: [0, 0, 0, 0])
+    changes = defaultdict[int, list[int]](lambda: [0, 0, 0, 0])  # of the fields of Count
     for bar in bars:
         is_job = bar.workload.resource in JOBS
         for start, end, state in bar.spans():
             if state == SUCCEEDED:
                 continue
-            runs = state == AVAILABLE or (is_job and state in (STARTING, READY))
+            is_running = state == AVAILABLE or (is_job and state in (STARTING, READY))
             is_failing = state == FAILED
-            is_available = is_failing or runs
+            is_available = is_failing or is_running
             for place, sign in ((start, 1), (end, -1)):
                 change = changes[place]
                 change[0] += sign * is_failing

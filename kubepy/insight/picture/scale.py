@@ -19,20 +19,18 @@ from typing import NamedTuple
 from kubepy.api.values.goformat import format_duration
 from kubepy.insight import Timeline
 
-MOMENTS_SHARE, GAP_SHARE = (
-    0.3,
-    0.15,
-)  # of the width: for moments at least, and for a gap where there are few
-BREAK_RATIO = (
-    3.0  # gaps are cut short that last this many times longer than all shorter ones together
-)
-BREAKS_SHARE = 0.6  # of the room of other gaps, for those that are cut short: at most
-RESOLUTION, NEAR_SECONDS = (
-    300,
-    0.2,
-)  # times of the span that can be told apart; what is nearer is one moment
-# or that are few, last so many times longer than the gap in the middle, and take most of the time
-MOST_BREAKS, LONG_RATIO = 12, 10.0
+# Parts of the width: what all moments together get at least, and what gaps get at most, on average.
+MOMENTS_SHARE, GAP_SHARE = 0.3, 0.15
+# Which gaps are cut short (see shortest_break): those that last BREAK_RATIO times longer than all
+# shorter ones together; or else at most MOST_BREAKS that last LONG_RATIO times longer than the
+# median gap.
+BREAK_RATIO = 3.0
+LONG_RATIO, MOST_BREAKS = 10.0, 12
+# Parts of the room of the other gaps: what the shortest gap that is cut short gets at most, and
+# what all of those get.
+BREAK_SHARE, BREAKS_SHARE = 0.15, 0.6
+# Steps are of one moment where they are nearer than this part of the whole time, and these seconds.
+RESOLUTION, NEAR_SECONDS = 300, 0.2
 MINOR_WEIGHT = 0.02  # of the width of a moment, for one in which nothing of note happened
 DAY_SECONDS = 24 * 3600.0
 PADDING = 0.04  # of the width, before the first step and after the last one
@@ -41,16 +39,13 @@ PADDING = 0.04  # of the width, before the first step and after the last one
 class Moment(NamedTuple):
     """The place of the steps of one moment.
 
-    :ivar first: the number of its first step.
     :ivar is_major: something of note happened in it.
     :ivar after: the time since the beginning of the timeline, as exact as the axis can show:
         ``1m30s``; that of the clock where there are dates: ``14:30``.
     """
 
-    at: datetime
     x: float
     width: float
-    first: int
     steps: int
     after: str
     is_major: bool = True
@@ -135,7 +130,6 @@ class Scale:
         self.moments = list[Moment]()
         self._gap_places = list[tuple[float, float]]()
         x = self.width * PADDING
-        first = 0
         for (at, count), room, width, major in zip(
             groups,
             rooms,
@@ -150,17 +144,14 @@ class Scale:
                 after = f"{at:%H:%M}"
             self.moments.append(
                 Moment(
-                    at,
                     x,
                     width,
-                    first,
                     count,
                     after,
                     major,
                 )
             )
             x += width
-            first += count
         self._gap_places.append((x, x + rooms[-1]))
 
     def _gap_of(self, stretch: TimeStretch) -> Gap:
@@ -281,12 +272,13 @@ def gap_shares(seconds: list[float]) -> tuple[list[float], list[bool]]:
         return [gap / total if total else 0.0 for gap in seconds], [False] * len(seconds)
     shortened = [gap >= shortest for gap in seconds]
     rest = sum(gap for gap, short in zip(seconds, shortened, strict=True) if not short)
-    sizes = [1 + log10(gap / shortest) / 2 for gap in seconds if gap >= shortest]
-    unit = min(rest * 0.15, rest * BREAKS_SHARE / sum(sizes))
-    lengths = [
-        (1 + log10(gap / shortest) / 2) * unit if short else gap
+    # Of those that are cut short, a longer gap gets a little more room.
+    sizes = [
+        1 + log10(gap / shortest) / 2 if short else 0.0
         for gap, short in zip(seconds, shortened, strict=True)
     ]
+    unit = min(rest * BREAK_SHARE, rest * BREAKS_SHARE / sum(sizes))
+    lengths = [size * unit if size else gap for gap, size in zip(seconds, sizes, strict=True)]
     return [length / sum(lengths) for length in lengths], shortened
 
 

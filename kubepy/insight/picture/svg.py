@@ -351,8 +351,7 @@ def description_of(drawing: Drawing) -> str:
     """Say in words what a picture shows."""
     courses = "".join(
         f" {key.resource}/{key.name} in {key.namespace}: {summary_of(drawing, key)}."
-        for key in drawing.workloads
-        if key in drawing.judged
+        for key in drawing.judged_workloads
     )
     marks = "".join(f" {mark.text}: {mark.key.resource}/{mark.key.name}." for mark in drawing.marks)
     return f"{len(drawing.timeline.steps)} steps.{marks}{courses}"

@@ -14,7 +14,7 @@ from kubepy.api.clock import format_exact_time
 from kubepy.api.meta import Object
 from kubepy.insight import Course, Step, Timeline
 from kubepy.insight.availability import judge
-from kubepy.insight.picture import NODES, PODS, Bar, TopControllers, bars_of, idle_bars
+from kubepy.insight.picture import NODES, PODS, Bar, TopControllers, all_bars
 
 
 def render_trace(timeline: Timeline) -> str:
@@ -33,12 +33,9 @@ class Trace:
     """The events of one trace."""
 
     def __init__(self, timeline: Timeline) -> None:
-        self._timeline, self._bars, self._owners = (
-            timeline,
-            bars_of(timeline),
-            TopControllers(timeline),
-        )
-        self._bars += idle_bars(timeline, self._bars)
+        self._timeline = timeline
+        self._owners = TopControllers(timeline)
+        self._bars = all_bars(timeline, self._owners)
         nodes = {bar.node for bar in self._bars} | {
             step.key.name for step in timeline.steps if step.key.resource == NODES
         }

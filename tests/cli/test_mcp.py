@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from tests.cli.conftest import run
 client = pytest.importorskip("mcp.client.client", reason="the extra mcp is not installed")
 stdio = pytest.importorskip("mcp.client.stdio")
 anyio = pytest.importorskip("anyio")
+from_thread = pytest.importorskip("anyio.from_thread")
 
 PROGRAM = [sys.executable, "-m", "kubepy.cli.program"]
 SECRET = "a line that nobody may read"
@@ -108,26 +109,46 @@ def digest(folder: Path) -> dict[str, str]:
 
 
 Ask = Callable[..., Answer]
+AskAll = Callable[[Sequence[Call]], list[Answer]]
 
 
-@pytest.fixture
-def ask(cluster: Path) -> Ask:
-    """A function that makes one call of a tool of a server on the cluster."""
+@pytest.fixture(scope="module")
+def ask_all(cluster: Path) -> Iterator[AskAll]:
+    """A function that makes calls one by one, of one server for all tests that need none of their
+    own."""
+    session_of = client.Client(stdio.stdio_client(server_in(cluster, ())))
+    with (
+        from_thread.start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(session_of) as session,
+    ):
+        yield lambda calls: [portal.call(answer_of, session, call) for call in calls]
 
-    def call(tool: str, *words: str, **arguments: Any) -> Answer:
-        [answer] = converse(cluster, [(tool, arguments)], *words)
+
+@pytest.fixture(scope="module")
+def ask(ask_all: AskAll) -> Ask:
+    """A function that makes one call of a tool."""
+
+    def call(tool: str, **arguments: Any) -> Answer:
+        [answer] = ask_all([(tool, arguments)])
         return answer
 
     return call
 
 
+@pytest.fixture(scope="module")
+def fork(ask: Ask) -> str:
+    """The id of a fork on which nothing has been done."""
+    name, is_kept = ask("run_on_fork", commands=["clock"], keep=True).texts[1].split(" ", 1)
+    assert is_kept == "is kept"
+    return name
+
+
 # --- tools ----------------------------------------------------------------------------------------
 
 
-def test_tools_read_plan_ask_and_rehearse(cluster: Path) -> None:
+def test_tools_read_plan_ask_and_rehearse(cluster: Path, ask_all: AskAll) -> None:
     before = digest(cluster)
-    read, plan, document, why, timeline, undone = converse(
-        cluster,
+    read, plan, document, why, timeline, undone = ask_all(
         [
             ("read", {"command": "kubectl get deployments"}),
             ("plan", {"command": "set image deploy/web web=web:2", "ready_after": "10s"}),
@@ -135,7 +156,7 @@ def test_tools_read_plan_ask_and_rehearse(cluster: Path) -> None:
             ("why", {"objects": ["deploy/web"]}),
             ("timeline", {"objects": ["deploy/web"], "output": "json"}),
             ("why", {}),
-        ],
+        ]
     )
     assert read.texts[0].splitlines()[0].split() == [
         "NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE",
@@ -159,7 +180,9 @@ def test_plan_that_does_not_finish_has_exit_status_2_and_is_no_error(ask: Ask) -
     assert not answer.is_error
 
 
-def test_rehearsal_runs_commands_in_order_and_leaves_the_cluster_alone(cluster: Path) -> None:
+def test_rehearsal_runs_commands_in_order_and_leaves_the_cluster_alone(
+    cluster: Path, ask_all: AskAll
+) -> None:
     before = digest(cluster)
     commands = [
         "apply -f maps/paint.yaml",
@@ -170,12 +193,11 @@ def test_rehearsal_runs_commands_in_order_and_leaves_the_cluster_alone(cluster: 
         "clock advance 10m",
         "clock",
     ]
-    rehearsal, after = converse(
-        cluster,
+    rehearsal, after = ask_all(
         [
             ("run_on_fork", {"commands": commands, "files": {"maps/paint.yaml": CONFIG_MAP}}),
             ("read", {"command": "get cm -o name"}),
-        ],
+        ]
     )
     shown, end = rehearsal.texts
     assert shown.startswith("$ apply -f maps/paint.yaml\nconfigmap/paint created\n")
@@ -208,33 +230,18 @@ def test_kept_fork_answers_until_it_is_dropped(cluster: Path) -> None:
     assert gone == Answer(["refused: there is no fork 'fork-1'; those that are kept: none"], True)
 
 
-def test_ninth_fork_is_refused(cluster: Path) -> None:
-    keep = ("run_on_fork", {"commands": ["clock"], "keep": True})
-    answers = converse(cluster, [keep] * 9 + [("drop_fork", {"fork": "fork-3"}), keep])
-    assert [answer.is_error for answer in answers] == [False] * 8 + [True, False, False]
-    assert answers[8].text.startswith("refused: 8 forks are kept")
-    assert answers[10].texts[1] == "fork-9 is kept"
-
-
-def test_kept_fork_outlives_a_flag_that_cannot_be_read(cluster: Path) -> None:
-    _, wrong, right = converse(
-        cluster,
-        [
-            ("run_on_fork", {"commands": ["create cm paint"], "keep": True}),
-            ("plan", {"command": "delete cm paint", "for": "soon", "fork": "fork-1"}),
-            ("read", {"command": "get cm paint -o name", "fork": "fork-1"}),
-        ],
-    )
+def test_kept_fork_outlives_a_flag_that_cannot_be_read(ask: Ask, fork: str) -> None:
+    wrong = ask("plan", command="delete deploy web", fork=fork, **{"for": "soon"})
     assert wrong.is_error
     assert wrong.text.startswith('refused: plan: invalid argument "soon" for "--for" flag')
-    assert right.text == "configmap/paint\n"
+    assert ask("read", command="get deploy -o name", fork=fork).text == "deployment.apps/web\n"
 
 
 # --- calls at the same time -----------------------------------------------------------------------
 
 
 async def _converse_at_once(
-    folder: Path, before: Call, calls: Sequence[Call], words: Sequence[str]
+    folder: Path, before: Call, calls: Sequence[Call], after: Sequence[Call], words: Sequence[str]
 ) -> tuple[list[Answer], list[int]]:
     answers: dict[int, Answer] = {}
 
@@ -246,25 +253,35 @@ async def _converse_at_once(
         async with anyio.create_task_group() as group:
             for number in range(len(calls)):
                 group.start_soon(ask, session, number)
-    return [answers[number] for number in range(len(calls))], list(answers)
+        order = list(answers)
+        last = [await answer_of(session, call) for call in after]
+    return [*(answers[number] for number in range(len(calls))), *last], order
 
 
 def converse_at_once(
-    folder: Path, before: Call, calls: Sequence[Call], *words: str
+    folder: Path, before: Call, calls: Sequence[Call], *words: str, after: Sequence[Call] = ()
 ) -> tuple[list[Answer], list[int]]:
-    """Start a server in a folder, make a call, and then others at the same time; returns the
-    answers to these, and the places of the calls in the order in which they were answered."""
-    return anyio.run(_converse_at_once, folder, before, calls, words)
+    """Start a server in a folder, make a call, then others at the same time, then some one by one.
+
+    Returns the answers to all but the first, and the places of those at the same time in the order
+    in which they were answered."""
+    return anyio.run(_converse_at_once, folder, before, calls, after, words)
 
 
 KEEP: Call = ("run_on_fork", {"commands": ["clock"], "keep": True})
 
 
-def test_forks_that_are_kept_at_the_same_time_are_not_too_many(cluster: Path) -> None:
-    answers, _ = converse_at_once(cluster, KEEP, [KEEP] * 8)
-    assert sorted(answer.is_error for answer in answers) == [False] * 7 + [True]
-    [refused] = [answer.text for answer in answers if answer.is_error]
+def test_more_than_eight_forks_are_refused_also_at_the_same_time(cluster: Path) -> None:
+    answers, _ = converse_at_once(
+        cluster, KEEP, [KEEP] * 8, after=[KEEP, ("drop_fork", {"fork": "fork-3"}), KEEP]
+    )
+    *at_once, ninth, dropped, another = answers
+    assert sorted(answer.is_error for answer in at_once) == [False] * 7 + [True]
+    [refused] = [answer.text for answer in at_once if answer.is_error]
     assert refused.startswith("refused: 8 forks are kept")
+    assert ninth.text.startswith("refused: 8 forks are kept")
+    assert not dropped.is_error
+    assert another.texts[1] == "fork-9 is kept"
 
 
 def test_calls_that_wait_for_a_fork_hold_up_no_others(cluster: Path) -> None:
@@ -478,20 +495,23 @@ REFUSED: list[tuple[str, str]] = [
 
 
 @pytest.fixture(scope="module")
-def refusals(cluster: Path) -> dict[str, Answer]:
-    """The answers of a server to all commands that are to be refused, each behind one that is
-    allowed."""
-    calls = [
-        (
+def refusals(cluster: Path, ask: Ask, fork: str) -> dict[str, Answer]:
+    """The answers to all commands that are to be refused, each behind one that is allowed, on one
+    fork."""
+    before = digest(cluster)
+    answers = {
+        line: ask(
             "run_on_fork",
-            {"commands": ["delete deploy web", line], "files": {"given.yaml": CONFIG_MAP}},
+            commands=["delete deploy web", line],
+            files={"given.yaml": CONFIG_MAP},
+            fork=fork,
         )
         for line, _ in REFUSED
-    ]
-    before = digest(cluster)
-    answers = converse(cluster, calls)
+    }
+    # Nothing of the calls has been done.
+    assert ask("read", command="get deploy -o name", fork=fork).text == "deployment.apps/web\n"
     assert digest(cluster) == before
-    return {line: answer for (line, _), answer in zip(REFUSED, answers, strict=True)}
+    return answers
 
 
 @pytest.mark.parametrize(("line", "reason"), REFUSED)
@@ -501,23 +521,22 @@ def test_command_is_refused_with_a_clear_line(
     answer = refusals[line]
     assert answer.is_error
     assert reason in answer.text
-    assert "deleted" not in answer.text  # nothing of the call has been done
+    assert "deleted" not in answer.text
     assert "internal error" not in answer.text
     assert SECRET not in answer.text
     assert answer.text.startswith("refused: ")
     assert "\n" not in answer.text
 
 
-def test_user_flag_is_that_of_bindings_only(cluster: Path) -> None:
-    get, bind = converse(
-        cluster,
+def test_user_flag_is_that_of_bindings_only(ask_all: AskAll) -> None:
+    get, bind = ask_all(
         [
             ("read", {"command": "get pods --user=root"}),
             (
                 "run_on_fork",
                 {"commands": ["create rolebinding a --clusterrole=view --user=root"]},
             ),
-        ],
+        ]
     )
     assert get.text == (
         "refused: get --user: requests are made as the user that this server was started with"
@@ -525,9 +544,14 @@ def test_user_flag_is_that_of_bindings_only(cluster: Path) -> None:
     assert "rolebinding.rbac.authorization.k8s.io/a created" in bind.text
 
 
-def test_reading_tool_takes_no_command_that_changes(cluster: Path) -> None:
-    lines = ["scale deploy web --replicas=1", "apply -f -", "exec deploy/web -- id", "wait pod web"]
-    for answer in converse(cluster, [("read", {"command": line}) for line in lines]):
+def test_reading_tool_takes_no_command_that_changes(ask: Ask, fork: str) -> None:
+    for line in (
+        "scale deploy web --replicas=1",
+        "apply -f -",
+        "exec deploy/web -- id",
+        "wait pod a",
+    ):
+        answer = ask("read", command=line, fork=fork)
         assert "this tool only reads: plan it, or run it on a fork" in answer.text
 
 
@@ -563,12 +587,10 @@ KUSTOMIZATIONS = [
 ]
 
 
-def test_kustomization_reaches_nothing_but_its_own_files(cluster: Path) -> None:
-    calls = [
-        ("run_on_fork", {"commands": ["apply -k k"], "files": {"k/kustomization.yaml": text}})
-        for text in KUSTOMIZATIONS
-    ]
-    for text, answer in zip(KUSTOMIZATIONS, converse(cluster, calls), strict=True):
+def test_kustomization_reaches_nothing_but_its_own_files(ask: Ask, fork: str) -> None:
+    for text in KUSTOMIZATIONS:
+        files = {"k/kustomization.yaml": text}
+        answer = ask("run_on_fork", commands=["apply -k k"], files=files, fork=fork)
         assert answer.is_error, text
         assert "can only use files that came with it" in answer.text, text
         assert "root:" not in answer.text
@@ -605,7 +627,7 @@ WRONG: list[tuple[str, Arguments, str]] = [
     ("read", {"comand": "x", "command": "y"}, "'comand' was unexpected"),
     ("read", {"command": ["get", 1]}, "command[1]: 1 is not of type"),
     ("read", {"command": "get pods", "max_output": -1}, "max_output: -1 is less than"),
-    ("read", {"command": "get pods", "fork": "fork-9"}, "there is no fork 'fork-9'"),
+    ("read", {"command": "get pods", "fork": "fork-99"}, "there is no fork 'fork-99'"),
     ("read", {"command": ["get", "\0"]}, "NUL"),
     ("run_on_fork", {"commands": []}, "commands: [] should be non-empty"),
     ("run_on_fork", {"commands": ["clock"], "files": {"../a": ""}}, "a file is named '../a'"),
@@ -625,8 +647,8 @@ WRONG: list[tuple[str, Arguments, str]] = [
 ]
 
 
-def test_wrong_arguments_are_errors_in_one_line(cluster: Path) -> None:
-    answers = converse(cluster, [(tool, arguments) for tool, arguments, _ in WRONG])
+def test_wrong_arguments_are_errors_in_one_line(ask_all: AskAll) -> None:
+    answers = ask_all([(tool, arguments) for tool, arguments, _ in WRONG])
     for (tool, arguments, reason), answer in zip(WRONG, answers, strict=True):
         assert answer.is_error, (tool, str(arguments)[:200])
         assert reason in answer.text

@@ -21,7 +21,7 @@ from kubepy.importing.errors import SourceError
 from kubepy.importing.files import files_of
 from kubepy.importing.live import LiveSource, files_of_cluster, find_kubectl
 from kubepy.importing.making import ImportedCluster, ImportOptions, make_cluster
-from kubepy.importing.merging import Changes, merge
+from kubepy.importing.merging import PODS, Changes, is_left_out, merge
 from kubepy.importing.places import read_place
 from kubepy.importing.report import summary_lines
 from kubepy.importing.rulecomments import with_comments
@@ -30,6 +30,8 @@ from kubepy.quoting import printable, quote
 
 if TYPE_CHECKING:
     from types import FrameType
+
+    from kubepy.importing.unread import UnreadResources
 
 KEEP, REPLACE = "keep", "replace"
 LEARNED, NONE = "learned", "none"
@@ -207,14 +209,16 @@ class ImportRun:
     def merge_into(self, folder: str) -> None:
         """Bring the source into a cluster that is there, and report."""
         imported, content = self._read()
-        has_unread_files = self._live is None and bool(content.unread)
-        changes = self._merge(imported, folder, has_unread_files=has_unread_files)
+        unread = content.unread_resources
+        changes = self._merge(imported, folder, unread)
         self._is_done = True
         self._factory.progress.clear()
         self._report(imported, content)
         self._factory.print(f"{printable(folder)}: {changes}")
-        if has_unread_files:
+        if unread.are_others_unread and not unread.read:
             self._factory.print("nothing is removed: not all of the source could be read")
+        elif unread:
+            self._factory.print("what could not be read stays as it was")
 
     def record(self, seconds: float) -> None:
         """Bring the present state into the cluster again and again, until somebody ends it."""
@@ -224,12 +228,14 @@ class ImportRun:
         while True:
             time.sleep(seconds)
             try:
-                imported, _ = self._read()
-                changes = self._merge(imported, factory.place)
+                imported, content = self._read()
+                changes = self._merge(imported, factory.place, content.unread_resources)
             except SourceError as error:  # the cluster may answer the next time
                 factory.say(f"Warning: {error}")
                 continue
             factory.progress.clear()
+            for line in (*content.unread, *content.without_objects):
+                factory.say(f"Warning: {line}: it stays as it was")
             factory.print(f"{imported.settings['clock']}  {changes}")
             factory.stdout.flush()
 
@@ -244,7 +250,7 @@ class ImportRun:
 
         if self._live is not None:
             read_files(
-                files_of_cluster(self._live, content.unread, progress.show),
+                files_of_cluster(self._live, progress.show),
                 content,
                 lambda number: None,
             )
@@ -258,12 +264,11 @@ class ImportRun:
             choices = choices._replace(now=datetime.now(UTC).replace(microsecond=0))
         return make_cluster(content, choices, progress.show), content
 
-    def _merge(
-        self, imported: ImportedCluster, folder: str, *, has_unread_files: bool = False
-    ) -> Changes:
+    def _merge(self, imported: ImportedCluster, folder: str, unread: UnreadResources) -> Changes:
         with closing(open_cluster(folder)) as cluster:
-            changes = merge(imported, cluster, removes=not has_unread_files)
-        comment_settings(folder, lambda text: with_comments(text, imported.learned))
+            changes = merge(imported, cluster, unread)
+        if not is_left_out(PODS, imported, unread):  # the rules are those of earlier, else
+            comment_settings(folder, lambda text: with_comments(text, imported.learned))
         return changes
 
     def _report(self, imported: ImportedCluster, content: SourceContent) -> None:

@@ -22,5 +22,6 @@
 | ``rulecomments`` | the comments above learned rules |
 | ``making``, ``writing`` | the cluster of all that, in memory and in its place |
 | ``merging``, ``heldkeys`` | a later state of the same cluster, as one change |
+| ``unread`` | the resources that could not be read, of which nothing is removed |
 | ``report`` | what the import says at its end |
 """

@@ -18,6 +18,7 @@ from kubepy.importing.layouts import (
     resource_of_path,
     split_marked_logs,
 )
+from kubepy.importing.unread import UnreadResources
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 from kubepy.storage.errors import YamlError
@@ -46,16 +47,18 @@ class SourceContent(NamedTuple):
 
     :ivar unread: the files that cannot be read, each with its reason.
     :ivar without_objects: the files that hold something else than objects, each with what it is.
+    :ivar unread_resources: the resources of which these may have held objects.
     """
 
     objects: list[SourceObject]
     logs: list[PodLog]
     unread: list[str]
     without_objects: list[str]
+    unread_resources: UnreadResources
 
     @classmethod
     def empty(cls) -> SourceContent:
-        return cls([], [], [], [])
+        return cls([], [], [], [], UnreadResources())
 
 
 class NoObjectsError(ValueError):
@@ -73,7 +76,7 @@ def read_files(
     """
     for file in files:
         if file.problem:
-            content.unread.append(printable(file.problem))
+            _note_unread(file, file.problem, content)
             continue
         if not file.is_named and not file.path.endswith(READABLE) and not may_hold_logs(file.path):
             continue
@@ -82,7 +85,7 @@ def read_files(
         except SourceError as error:
             if file.is_named:
                 raise
-            content.unread.append(str(error))
+            _note_unread(file, str(error), content)
             continue
         log = log_of_path(file.path, text)
         if log is not None:
@@ -101,7 +104,7 @@ def _read_objects(file: SourceFile, text: str, content: SourceContent) -> None:
     """Read the objects of a file. Of one that cannot be read to its end nothing is taken. Raises
     SourceError for a file that the user has named."""
     if not text.strip():
-        content.without_objects.append(printable(f"{file.shown}: is empty"))
+        _note_without_objects(file, f"{file.shown}: is empty", content)
         return
     try:
         _require_no_answer(text)
@@ -110,11 +113,31 @@ def _read_objects(file: SourceFile, text: str, content: SourceContent) -> None:
         reason = f"{file.shown}: {_one_line(error)}"
         if file.is_named:
             raise SourceError(reason) from None
-        is_other = isinstance(error, NoObjectsError)
-        listed = content.without_objects if is_other else content.unread
-        listed.append(printable(reason))
+        if isinstance(error, NoObjectsError):
+            _note_without_objects(file, reason, content)
+        else:
+            _note_unread(file, reason, content)
         return
     content.objects.extend(SourceObject(obj, file.shown) for obj in objects)
+    if file.resource:
+        content.unread_resources.read.add(file.resource)
+
+
+def _note_unread(file: SourceFile, reason: str, content: SourceContent) -> None:
+    """Put down a file that cannot be read, or a resource of a running cluster."""
+    content.unread.append(printable(reason))
+    if file.resource:
+        content.unread_resources.names.add(file.resource)
+    else:
+        content.unread_resources.are_others_unread = True
+
+
+def _note_without_objects(file: SourceFile, reason: str, content: SourceContent) -> None:
+    """Put down a file that holds something else. A running cluster that gives such a thing has not
+    given its objects."""
+    content.without_objects.append(printable(reason))
+    if file.resource:
+        content.unread_resources.names.add(file.resource)
 
 
 def _decoded(data: bytes) -> str:

@@ -37,8 +37,10 @@ class SourceFile(NamedTuple):
     :ivar path: its path within the source, with slashes.
     :ivar shown: its path as messages name it.
     :ivar is_named: the user has named this very file, so that it must hold objects.
-    :ivar problem: the reason why a folder or an archive within the source cannot be read; "" for
-        a file.
+    :ivar problem: the reason why a folder or an archive within the source, or a resource of a
+        running cluster, cannot be read; "" for a file.
+    :ivar resource: the resource of a running cluster that it is the list of; "" for a file, which
+        may hold anything.
     """
 
     path: str
@@ -46,6 +48,7 @@ class SourceFile(NamedTuple):
     read: Callable[[], bytes]
     is_named: bool = False
     problem: str = ""
+    resource: str = ""
 
 
 def files_of(source: str, stdin: IO[str]) -> Iterator[SourceFile]:

@@ -98,30 +98,49 @@ def _is_own(path: str) -> bool:
 
 def files_of_cluster(
     source: LiveSource,
-    unread: list[str],
     show: Callable[[str, int, int], None],
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[SourceFile]:
-    """Yield the objects of a running cluster as files, one for each resource. Raises SourceError
-    where the cluster does not answer.
+    """Yield the objects of a running cluster as files, one for each resource; one that cannot be
+    read has a problem. Raises SourceError where the cluster does not answer.
 
-    :param unread: takes the resources that cannot be read, each with the reason.
     :param show: is called with what is done, the number of the request, and that of all.
     """
-    requests = _requests(source)
+    requests, problem = _requests(source)
+    if problem:
+        yield _file(source, "api-resources", problem=f"not all resources are known: {problem}")
     for number, (name, is_namespaced) in enumerate(requests, 1):
         show(f"asking for {name}", number, len(requests))
         if number > 1:
             sleep(PAUSE)
         answer = _run(source, _list_words(source, name, is_namespaced))
         if answer.status:
-            unread.append(f"{name}: {answer.reason}")
+            yield _file(
+                source,
+                name,
+                resource=name,
+                problem=f"{name}: {answer.reason}",
+            )
             continue
-        yield SourceFile(f"{name}.json", f"{name} of {source.shown}", _reader(answer.output))
+        yield _file(
+            source,
+            name,
+            answer.output,
+            resource=name,
+        )
 
 
-def _reader(data: bytes) -> Callable[[], bytes]:
-    return lambda: data
+def _file(
+    source: LiveSource, name: str, data: bytes = b"", *, resource: str = "", problem: str = ""
+) -> SourceFile:
+    """Return an answer as a file of a source."""
+    return SourceFile(
+        f"{name}.json",
+        f"{name} of {source.shown}",
+        lambda: data,
+        problem=problem,
+        resource=resource,
+    )
 
 
 def _list_words(source: LiveSource, name: str, is_namespaced: bool) -> list[str]:
@@ -131,8 +150,10 @@ def _list_words(source: LiveSource, name: str, is_namespaced: bool) -> list[str]
     return [*words, f"--namespace={source.namespace}" if source.namespace else "--all-namespaces"]
 
 
-def _requests(source: LiveSource) -> list[tuple[str, bool]]:
-    """Return the resources to ask for, and whether each is in namespaces. Raises SourceError."""
+def _requests(source: LiveSource) -> tuple[list[tuple[str, bool]], str]:
+    """Return the resources to ask for, and whether each is in namespaces; and the reason why there
+    may be others, "" where all are known. Raises SourceError."""
+    problem = ""
     requests: list[tuple[str, bool]] = []
     for is_namespaced in (False, True):
         words = [
@@ -146,13 +167,15 @@ def _requests(source: LiveSource) -> list[tuple[str, bool]]:
         rows = [line.split() for line in answer.output.decode("utf-8", "replace").splitlines()]
         if answer.status and not rows:
             raise SourceError(f"{source.shown}: {answer.reason}")
+        if answer.status:
+            problem = answer.reason
         for row in rows:
             name = _name_of_row(row)
             if _is_wanted(name, row, source):
                 requests.append((name, is_namespaced))
     if source.kinds and not requests:
         raise SourceError(f"{source.shown}: has no {', '.join(source.kinds)}")
-    return requests
+    return requests, problem
 
 
 def _name_of_row(row: Sequence[str]) -> str:

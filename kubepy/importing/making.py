@@ -87,6 +87,11 @@ class ImportedCluster(NamedTuple):
     settings: Mapping[str, Any]
     learned: list[LearnedRule]
 
+    @property
+    def brought(self) -> set[Key]:
+        """The keys of the objects that are there by this import."""
+        return {*self.objects, *self.taken.manifests}
+
 
 def make_cluster(content: SourceContent, options: ImportOptions, show: Show) -> ImportedCluster:
     """Make a cluster in memory of what was read. Raises SourceError where there is nothing to make
@@ -123,7 +128,6 @@ def make_cluster(content: SourceContent, options: ImportOptions, show: Show) -> 
     )
     values = {**log_values(content.logs, objects, now), **_registered(objects, now)}
     cluster = cluster_of_objects(_numbered(objects, now), settings, values)
-    cluster.store.set_values(keys_value((*objects, *taken.manifests)))
     made = _complete(
         cluster,
         objects,
@@ -132,7 +136,7 @@ def make_cluster(content: SourceContent, options: ImportOptions, show: Show) -> 
     )
     if replica_sets:
         made.derived[REPLICA_SETS] = len(replica_sets)
-    return ImportedCluster(
+    imported = ImportedCluster(
         cluster,
         taken,
         objects,
@@ -142,6 +146,8 @@ def make_cluster(content: SourceContent, options: ImportOptions, show: Show) -> 
         settings,
         learned,
     )
+    cluster.store.set_values(keys_value(imported.brought))
+    return imported
 
 
 def _registered(objects: Mapping[Key, Object], now: datetime) -> dict[str, str]:

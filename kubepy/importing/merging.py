@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.clock import format_exact_time, parse_time
@@ -23,8 +23,9 @@ from kubepy.storage import Key
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
     from kubepy.importing.making import ImportedCluster
+    from kubepy.importing.unread import UnreadResources
 
-MERGED_SETTINGS = ("absent", "clock")
+NODES, PODS = "nodes", "pods"
 
 
 class Changes(NamedTuple):
@@ -38,14 +39,14 @@ class Changes(NamedTuple):
         return f"{self.created} created, {self.changed} changed, {self.removed} removed"
 
 
-def merge(imported: ImportedCluster, cluster: LocalCluster, *, removes: bool = True) -> Changes:
+def merge(imported: ImportedCluster, cluster: LocalCluster, unread: UnreadResources) -> Changes:
     """Bring the objects, settings and logs of an import into a cluster, in one transaction. Raises
     SourceError for another cluster, or an earlier state; StorageError.
 
     Objects that the source holds become what they are there, and others of the same kinds are
     removed. What kubepy has made by itself stays.
 
-    :param removes: objects may be removed: the whole source could be read.
+    :param unread: the resources of which the source may hold more: their objects stay.
     """
     before = parse_keys(cluster.store.meta(KEYS))
     _check_same_cluster(imported, cluster, before)
@@ -63,7 +64,7 @@ def merge(imported: ImportedCluster, cluster: LocalCluster, *, removes: bool = T
             imported,
             cluster,
             before,
-            removes=removes,
+            unread,
         )
 
 
@@ -80,24 +81,27 @@ def _check_same_cluster(imported: ImportedCluster, cluster: LocalCluster, before
 
 
 def _write(
-    imported: ImportedCluster, cluster: LocalCluster, before: set[Key], *, removes: bool
+    imported: ImportedCluster, cluster: LocalCluster, before: set[Key], unread: UnreadResources
 ) -> Changes:
     now = parse_time(imported.settings["clock"])
-    held = {key.resource for key in imported.objects}
     fresh = _objects_of(imported.cluster)
     present = _objects_of(cluster)
-    gone = []
-    if removes:
-        missing = [key for key in present if key not in fresh]
-        gone = [key for key in missing if key.resource in held or key in before]
+    gone = _gone(
+        imported,
+        cluster,
+        [key for key in present if key not in fresh],
+        before,
+        unread,
+    )
     created = [key for key in fresh if key not in present]
     changed = [
         key
         for key in fresh
         if key in present
-        and key in imported.objects
+        and _is_decided(key, imported, unread)
         and _content(fresh[key]) != _content(present[key])
     ]
+    stays = present.keys() - gone
     cluster.clock.own = now
     with cluster.store.transaction() as transaction:
         for key in gone:
@@ -112,11 +116,55 @@ def _write(
         values |= {
             CHECKPOINT: None,
             MEMORIES: None,
-            **keys_value(imported.objects if removes else {*before, *imported.objects}),
+            **keys_value(imported.brought | (before & stays)),
         }
-        cluster.store.set_values(values, settings=_settings(imported, cluster))
+        settings = _settings(
+            imported,
+            cluster,
+            stays,
+            unread,
+        )
+        cluster.store.set_values(values, settings=settings)
     cluster.store.sync()
     return Changes(len(created), len(changed), len(gone))
+
+
+def _gone(
+    imported: ImportedCluster,
+    cluster: LocalCluster,
+    missing: Iterable[Key],
+    before: set[Key],
+    unread: UnreadResources,
+) -> set[Key]:
+    """Return which of the objects that the source does not hold are to be removed: those that an
+    import has brought, and all of the kinds that the source holds.
+
+    What could not be read, and what the source holds and could not be taken, stays.
+    """
+    held = {key.resource for key in imported.objects}
+    refused = {(refusal.kind, refusal.name) for refusal in imported.taken.refused}
+    gone: set[Key] = set()
+    for key in missing:
+        if key.resource in unread or (key.resource not in held and key not in before):
+            continue
+        name = f"{key.namespace}/{key.name}" if key.namespace else key.name
+        if (cluster.scheme.by_key(key.resource).qualified_kind, name) not in refused:
+            gone.add(key)
+    return gone
+
+
+def _is_decided(key: Key, imported: ImportedCluster, unread: UnreadResources) -> bool:
+    """Tell whether the source says what an object is. A ReplicaSet that is made after its
+    Deployment only stands in for one that could not be read."""
+    if key in imported.taken.objects:
+        return True
+    return key in imported.objects and key.resource not in unread
+
+
+def is_left_out(resource: str, imported: ImportedCluster, unread: UnreadResources) -> bool:
+    """Tell whether a source has none of the objects of a resource, since they could not be
+    read."""
+    return resource in unread and not any(key.resource == resource for key in imported.objects)
 
 
 def _objects_of(cluster: LocalCluster) -> dict[Key, Object]:
@@ -172,16 +220,25 @@ def _settings_text(cluster: LocalCluster) -> str:
         return file.read()
 
 
-def _settings(imported: ImportedCluster, cluster: LocalCluster) -> Mapping[str, Any]:
-    """Return the settings that change: those that an import decides, and no others."""
-    settings: dict[str, Any] = {name: imported.settings.get(name) for name in MERGED_SETTINGS}
-    kubelet = dict(cluster.store.settings().get("kubelet") or {})
+def _settings(
+    imported: ImportedCluster, cluster: LocalCluster, stays: Set[Key], unread: UnreadResources
+) -> Mapping[str, Any]:
+    """Return the settings that change: those that an import decides, and no others. What was
+    learned earlier of objects that could not be read holds on."""
+    present = cluster.store.settings()
+    settings: dict[str, Any] = {
+        "clock": imported.settings["clock"],
+        "absent": _absent(imported, cluster, stays, unread),
+    }
+    kubelet = dict(present.get("kubelet") or {})
     fresh = imported.settings.get("kubelet") or {}
-    kubelet.pop("silentNodes", None)
-    if "silentNodes" in fresh:
-        kubelet["silentNodes"] = fresh["silentNodes"]
+    if not is_left_out(NODES, imported, unread):
+        kubelet.pop("silentNodes", None)
+        if "silentNodes" in fresh:
+            kubelet["silentNodes"] = fresh["silentNodes"]
     rules = kubelet.get("rules") or []
-    if isinstance(rules, list):  # a file of rules is the user's
+    # a file of rules is the user's
+    if isinstance(rules, list) and not is_left_out(PODS, imported, unread):
         own = own_rules(_settings_text(cluster), rules)
         kubelet["rules"] = [*own, *fresh.get("rules", ())]
         if not kubelet["rules"]:
@@ -189,12 +246,34 @@ def _settings(imported: ImportedCluster, cluster: LocalCluster) -> Mapping[str, 
     settings["kubelet"] = kubelet
     hooks = {
         **(imported.settings.get("webhooks") or {}),
-        **(cluster.store.settings().get("webhooks") or {}),
+        **(present.get("webhooks") or {}),
     }
     if hooks:
         settings["webhooks"] = hooks
-    return {
-        name: value
-        for name, value in settings.items()
-        if value != cluster.store.settings().get(name)
-    }
+    return {name: value for name, value in settings.items() if value != present.get(name)}
+
+
+def _absent(
+    imported: ImportedCluster, cluster: LocalCluster, stays: Set[Key], unread: UnreadResources
+) -> list[Object] | None:
+    """Return the setting ``absent``; None where there is nothing to put down.
+
+    Where not all could be read, the earlier entries hold on, and what the cluster holds still is
+    not absent.
+    """
+    fresh = imported.settings.get("absent") or []
+    if not unread:
+        return fresh or None
+    earlier = cluster.store.settings().get("absent") or []
+    entries = [*earlier, *(entry for entry in fresh if entry not in earlier)]
+    lacking = [entry for entry in entries if not _is_present(entry, cluster, stays)]
+    return lacking or None
+
+
+def _is_present(entry: Object, cluster: LocalCluster, stays: Set[Key]) -> bool:
+    """Tell whether a cluster holds an object that a source names and does not hold. A namespace of
+    which only the content is absent is no such object."""
+    resource = cluster.scheme.for_kind(entry["apiVersion"], entry["kind"])
+    if resource is None or entry.get("remaining"):
+        return False
+    return Key(resource.key, entry.get("namespace") or "", entry["name"]) in stays

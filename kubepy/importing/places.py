@@ -18,5 +18,6 @@ def read_place(place: str, content: SourceContent) -> None:
                 content.objects.append(SourceObject(obj, name))
         for key, problem in cluster.unread_values().items():
             content.unread.append(f"{key}: {problem}")
+            content.unread_resources.are_others_unread = True
     if not content.objects:
         raise SourceError(f"{name}: holds no objects")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 
 from kubepy.importing.errors import SourceError
 from kubepy.importing.live import LiveSource, files_of_cluster, find_kubectl
-from tests.cli.conftest import run
+from tests.cli.conftest import Done, run
 from tests.importing.conftest import kubepy
 from tests.server.conftest import ServerProcess
 
@@ -51,9 +52,9 @@ def fake(tmp_path: Path, log: Path) -> str:
 def asked(source: LiveSource, log: Path) -> tuple[list[str], list[str], list[float]]:
     """Read a source; return the requests after discovery, what could not be read, and the
     pauses."""
-    unread: list[str] = []
     pauses: list[float] = []
-    list(files_of_cluster(source, unread, lambda *progress: None, pauses.append))
+    files = list(files_of_cluster(source, lambda *progress: None, pauses.append))
+    unread = [file.problem for file in files if file.problem]
     requests = [line.partition(" --")[0] for line in log.read_text().splitlines()]
     return requests[2:], unread, pauses
 
@@ -122,3 +123,123 @@ def test_running_cluster_is_imported_as_it_is(world: Path, tmp_path: Path) -> No
     finally:
         server.process.terminate()
         server.process.wait(SECONDS)
+
+
+# --- requests that fail ---------------------------------------------------------------------------
+
+# Answers with the files in a folder; a request without one fails, as for a server that is too busy.
+SERVING = """#!/bin/sh
+case "$*" in
+  *--namespaced=false*) file=cluster ;;
+  *--namespaced=true*) file=namespaced ;;
+  *) file="$2.json" ;;
+esac
+if [ -f "{folder}/$file" ]; then cat "{folder}/$file"; else
+  echo "Error from server (TooManyRequests): try later" >&2; exit 1; fi
+if [ "$1" = api-resources ] && [ -f "{folder}/stale" ]; then
+  cat "{folder}/stale" >&2; exit 1; fi
+"""
+SERVED = {
+    "nodes": "nodes no v1 false Node list",
+    "customresourcedefinitions.apiextensions.k8s.io": "customresourcedefinitions crd "
+    "apiextensions.k8s.io/v1 false CustomResourceDefinition list",
+    "pods": "pods po v1 true Pod list all",
+    "configmaps": "configmaps cm v1 true ConfigMap list",
+    "secrets": "secrets v1 true Secret list",
+    "deployments.apps": "deployments deploy apps/v1 true Deployment list all",
+    "replicasets.apps": "replicasets rs apps/v1 true ReplicaSet list all",
+    "things.example.org": "things example.org/v1 true Thing list",
+}
+
+
+class RunningCluster:
+    """A cluster in a folder, which a program that behaves as kubectl asks."""
+
+    def __init__(self, world: Path, folder: Path) -> None:
+        self.folder = folder
+        self.state = folder / "new"
+        self.program = folder / "kubectl"
+        self.program.write_text(SERVING.format(folder=folder))
+        self.program.chmod(0o755)
+        self.discover(*SERVED)
+        for name in SERVED:
+            self.file_of(name).write_text(kubepy(world, "get", name, "-A", "-o", "json").out)
+
+    def discover(self, *names: str) -> None:
+        """Let discovery know some resources only."""
+        rows = [SERVED[name] for name in names]
+        for name, word in (("cluster", " false "), ("namespaced", " true ")):
+            lines = [row for row in rows if word in row]
+            (self.folder / name).write_text("".join(f"{line}\n" for line in lines))
+
+    def file_of(self, name: str) -> Path:
+        """Return the file with the answer to the request for a resource."""
+        return self.folder / f"{name}.json"
+
+    def bring(self, *words: str) -> Done:
+        """Import into the place of the state."""
+        source = ("--context=staging", f"--kubectl={self.program}")
+        return run("--state", str(self.state), "import", *source, *words)
+
+    def bring_later_state(self) -> Done:
+        return self.bring("--into", str(self.state))
+
+
+@pytest.fixture
+def running(world: Path, tmp_path: Path) -> RunningCluster:
+    """A running cluster that was imported once."""
+    cluster = RunningCluster(world, tmp_path)
+    assert cluster.bring().status == 0
+    return cluster
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return the files of a cluster's objects, and its settings."""
+    paths = [path for path in folder.rglob("*.yaml") if path.is_file()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+
+@pytest.mark.parametrize("failing", SERVED)
+def test_objects_of_a_failed_request_stay(running: RunningCluster, failing: str) -> None:
+    before = contents(running.state)
+    answer = running.file_of(failing).read_text()
+    running.file_of(failing).unlink()
+    for _ in range(2):
+        done = running.bring_later_state()
+        assert done.status == 0, done.err
+        assert f"  {failing}: Error from server (TooManyRequests): try later\n" in done.out
+        assert done.out.endswith("0 removed\nwhat could not be read stays as it was\n")
+        assert contents(running.state) == before
+    running.file_of(failing).write_text(answer)
+    assert "0 created, 0 changed, 0 removed" in running.bring_later_state().out
+    assert contents(running.state) == before
+
+
+@pytest.mark.parametrize("answer", ["", "<html>", '{"apiVersion": "v1", "items": ['])
+def test_objects_of_an_answer_that_is_none_stay(running: RunningCluster, answer: str) -> None:
+    before = contents(running.state)
+    running.file_of("configmaps").write_text(answer)
+    assert running.bring_later_state().status == 0
+    assert contents(running.state) == before
+
+
+def test_objects_of_a_request_that_was_answered_are_removed(running: RunningCluster) -> None:
+    running.file_of("secrets").unlink()
+    config_maps = running.file_of("configmaps")
+    config_maps.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": []}))
+    before = contents(running.state).keys()
+    assert running.bring_later_state().status == 0
+    gone = before - contents(running.state).keys()
+    assert "namespaces/shop/configmaps/settings.yaml" in gone
+    assert {path.split("/")[-2] for path in gone} == {"configmaps"}
+
+
+def test_resources_that_incomplete_discovery_leaves_out_stay(running: RunningCluster) -> None:
+    before = contents(running.state)
+    reason = "unable to retrieve the complete list of server APIs: example.org/v1: stale"
+    (running.folder / "stale").write_text(f"error: {reason}\n")
+    running.discover(*(name for name in SERVED if name != "things.example.org"))
+    done = running.bring_later_state()
+    assert done.status == 0
+    assert f"  not all resources are known: {reason}\n" in done.out
+    assert contents(running.state) == before

@@ -243,6 +243,22 @@ def test_same_state_again_changes_no_file(printed: str, tmp_path: Path) -> None:
     assert files(folder) == before
 
 
+def test_manifest_that_a_later_state_leaves_out_is_removed(bare: Kubepy, folder: Path) -> None:
+    def source(*names: str) -> str:
+        """Return manifests, one kind of which the last source does not hold at all."""
+        manifests = [f"{{apiVersion: v1, kind: {name}, metadata: {{name: a}}}}" for name in names]
+        return "\n---\n".join(manifests)
+
+    both = source("ConfigMap", "ServiceAccount")
+    assert bare("import", "-", stdin=both).status == 0
+    assert bare("import", "--into", "state", "-", stdin=both).status == 0
+    done = bare("import", "--into", "state", "-", stdin=source("ServiceAccount"))
+    assert (done.status, done.err) == (0, "")
+    path = folder / "state" / "namespaces" / "default"
+    assert not (path / "configmaps" / "a.yaml").exists()
+    assert (path / "serviceaccounts" / "a.yaml").exists()
+
+
 def test_later_state_that_is_cut_changes_nothing(printed: str, tmp_path: Path) -> None:
     folder = tmp_path / "new"
     kubepy(folder, "import", "-", stdin=printed)

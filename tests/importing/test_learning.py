@@ -284,6 +284,39 @@ def test_comments_stand_above_the_rules_and_change_nothing(tmp_path: Path) -> No
     assert comment in (tmp_path / "new" / "kubepy.yaml").read_text()
 
 
+FLOW = "  # mine\n  rules: [{match: {image: mine-own}, readyAfter: 3s}] # first\n"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        f"kubelet:\n{FLOW}# end\n",
+        "kubelet: {rules: [{match: {image: mine-own}, readyAfter: 3s}]}\n# end\n",
+        "kubelet: {\n  rules: [\n    {match: {image: mine-own},\n    readyAfter: 3s},\n]}\n# end\n",
+        "kubelet:\n  rules:\n  -\n    match: {image: mine-own}\n    readyAfter: 3s\n# end\n",
+        "",
+    ],
+)
+def test_learned_rules_have_comments_beside_rules_of_any_style(
+    tmp_path: Path, written: str
+) -> None:
+    folder, path = tmp_path / "new", tmp_path / "new" / "kubepy.yaml"
+    objects = deployed({"app": running(20)}, age=30, ready_after=5)
+    dump(folder, "import", objects=objects)
+    head = "# begin\nformatVersion: 1\nclock: '2026-03-01T10:00:00Z'\n"
+    whole = "{formatVersion: 1, kubelet: {rules: [{match: {image: mine-own}, readyAfter: 3s}]}}\n"
+    path.write_text(head + written if written else whole)
+    for _ in range(2):
+        dump(folder, "import", "--into", str(folder), objects=objects)
+        text = path.read_text()
+        rules = yaml.load_all(text)[0].object["kubelet"]["rules"]
+        assert [rule["readyAfter"] for rule in rules] == ["3s", "5s"]
+        assert rules[0] == {"match": {"image": "mine-own"}, "readyAfter": "3s"}
+        assert text.count("# Learned from 1 pod (app-h1-p): ready 5s after start\n") == 1
+        comments = ("# begin", "# mine", "# first", "# end")
+        assert all(text.count(comment) == written.count(comment) for comment in comments[1:])
+
+
 def test_no_rules_need_no_comments() -> None:
     assert with_comments("kubelet: {}\n", []) == "kubelet: {}\n"
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
-from kubepy.api.meta import Object, nested_list, nested_map, owner_references
+from kubepy.api.meta import Object, nested_map, owner_references
+from kubepy.api.objects.pods import Amounts, is_pod_terminal, pod_requests
 from kubepy.api.values.quantity import Quantity, parse_quantity
 from kubepy.kubelet.nodes import DEFAULT_CAPACITY, register
 
-TERMINAL = ("Succeeded", "Failed")
 if TYPE_CHECKING:
     from kubepy.api.typed import Node
 
@@ -34,9 +34,7 @@ def node_of_pods(name: str, pods: Iterable[Object], now: datetime) -> Object:
     for pod in pods:
         labels.update(nested_map(pod, "spec", "nodeSelector"))
         address = address or nested_map(pod, "status").get("hostIP") or ""
-    capacity = _capacity(
-        [pod for pod in pods if nested_map(pod, "status").get("phase") not in TERMINAL]
-    )
+    capacity = _capacity([pod for pod in pods if not is_pod_terminal(pod)])
     addresses = [{"address": name, "type": "Hostname"}]
     if address:
         addresses.insert(0, {"address": address, "type": "InternalIP"})
@@ -60,13 +58,12 @@ def uid_in_references(name: str, pods: Iterable[Object]) -> str:
 
 def _capacity(pods: Iterable[Object]) -> dict[str, str]:
     """Return a capacity that holds pods twice: the default one at least."""
-    requested: dict[str, Quantity] = {}
+    requested: Amounts = {}
     count = 0
     for pod in pods:
         count += 1
-        for container in nested_list(pod, "spec", "containers"):
-            for resource, quantity in _requests(container).items():
-                requested[resource] = requested.get(resource, NONE) + quantity
+        for resource, quantity in pod_requests(pod).items():
+            requested[resource] = requested.get(resource, NONE) + quantity
     capacity = {**DEFAULT_CAPACITY, "ephemeral-storage": "100Gi"}
     requested["pods"] = Quantity.of(count)
     for resource in sorted(requested):
@@ -74,8 +71,3 @@ def _capacity(pods: Iterable[Object]) -> dict[str, str]:
         if parse_quantity(capacity.get(resource, "0")) < doubled:
             capacity[resource] = str(doubled)
     return capacity
-
-
-def _requests(container: Object) -> Mapping[str, Quantity]:
-    requests = nested_map(container, "resources", "requests")
-    return {resource: parse_quantity(value) for resource, value in requests.items()}

@@ -107,6 +107,23 @@ def test_nodes_that_pods_name_are_made_where_the_source_has_none() -> None:
     assert settle(imported.cluster) == 0
 
 
+def test_made_node_has_room_for_init_containers_sidecars_and_overhead() -> None:
+    def container(name: str, cpu: str, **more: Any) -> dict[str, Any]:
+        return {"name": name, "image": "i", "resources": {"requests": {"cpu": cpu}}, **more}
+
+    spec = {
+        "containers": [container("c", "20")],
+        "initContainers": [
+            container("sidecar", "15", restartPolicy="Always"),
+            container("setup", "30"),
+        ],
+        "overhead": {"cpu": "1"},
+    }
+    imported = import_objects([pod("a", spec=spec)])
+    node = imported.cluster.client.get("nodes", "n")
+    assert node["status"]["capacity"]["cpu"] == "92"  # twice 15 + 30 + 1
+
+
 def test_made_node_has_the_uid_that_mirror_pods_name() -> None:
     reference = {**owned_by("Node", "n", "v1")["ownerReferences"][0], "uid": "uid-of-n"}
     metadata = {

@@ -6,6 +6,7 @@ Nothing is written while a source is read, and no link in a folder or an archive
 
 from __future__ import annotations
 
+import gzip
 import os
 import tarfile
 import zlib
@@ -121,18 +122,17 @@ def _files_in(data: bytes, shown: str) -> Iterator[SourceFile]:
 
 def _unpacked(data: bytes, shown: str) -> bytes:
     """Return what was compressed. Raises SourceError for more than a file may have."""
-    unpacking = zlib.decompressobj(wbits=31)
-    text = unpacking.decompress(data, LARGEST + 1)
+    with gzip.GzipFile(fileobj=BytesIO(data)) as file:
+        text = file.read(LARGEST + 1)
     if len(text) > LARGEST:
         raise SourceError(f"{shown}: is larger than {LARGEST >> 20} MiB unpacked")
-    if not unpacking.eof:
-        raise SourceError(f"{shown}: cannot be unpacked: it is cut")
     return text
 
 
 def _holds_tar(data: bytes) -> bool:
     """Tell whether what was compressed is an archive."""
-    begin = zlib.decompressobj(wbits=31).decompress(data, 1024)
+    with gzip.GzipFile(fileobj=BytesIO(data)) as file:
+        begin = file.read(1024)
     position, magic = TAR_MAGIC
     return begin[position : position + len(magic)] == magic
 

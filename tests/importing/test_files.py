@@ -61,6 +61,25 @@ def test_compressed_document_is_unpacked(tmp_path: Path) -> None:
     assert list(contents(path).values()) == [b"a: 1\n"]
 
 
+def test_compressed_document_is_unpacked_with_all_its_members(tmp_path: Path) -> None:
+    path = tmp_path / "all.yaml.gz"
+    path.write_bytes(gzip.compress(b"a: 1\n") + gzip.compress(b"---\nb: 2\n"))
+    assert list(contents(path).values()) == [b"a: 1\n---\nb: 2\n"]
+
+
+def test_compressed_document_may_be_as_large_as_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubepy.importing.files.LARGEST", 4)
+    path = tmp_path / "all.yaml.gz"
+    path.write_bytes(gzip.compress(b"a: ") + gzip.compress(b"1"))
+    monkeypatch.setattr("kubepy.importing.files.read_file", lambda name: path.read_bytes())
+    assert list(contents(path).values()) == [b"a: 1"]
+    path.write_bytes(gzip.compress(b"a: ") + gzip.compress(b"12"))
+    with pytest.raises(SourceError, match="is larger than 0 MiB unpacked"):
+        contents(path)
+
+
 def test_standard_input_is_one_file() -> None:
     assert contents("-", "a: 1\n") == {"standard input": b"a: 1\n"}
 

@@ -24,6 +24,7 @@ CHUNK = 500  # objects of a part
 REQUEST_TIMEOUT = "60s"
 # The same objects under another name.
 REPEATED = ("events.events.k8s.io",)
+_NAMESPACED = (["true"], ["false"])  # a cell of ``kubectl api-resources``
 
 
 class LiveSource(NamedTuple):
@@ -73,6 +74,36 @@ class KubectlRun(NamedTuple):
         return f"exit status {self.status}"
 
 
+class ListedResource(NamedTuple):
+    """A resource, as ``kubectl api-resources`` lists it.
+
+    :ivar categories: the names under which it is asked for together with others: ``all``.
+    """
+
+    plural: str
+    short_names: Sequence[str]
+    group: str
+    version: str
+    is_namespaced: bool
+    kind: str
+    categories: Sequence[str]
+
+    @property
+    def name(self) -> str:
+        """The plural with the group."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def is_named(self, kind: str) -> bool:
+        """Tell whether kubectl takes a word for this resource: ``deploy``, ``deployment.apps``,
+        ``deployments.v1.apps``, ``all``."""
+        word, _, rest = kind.lower().partition(".")
+        if not rest and word in self.categories:
+            return True
+        if word not in (self.plural, self.kind.lower(), *self.short_names):
+            return False
+        return rest in ("", self.group, f"{self.version}.{self.group}")
+
+
 def find_kubectl(named: str = "") -> str:
     """Return the path of a kubectl that is not this program. Raises SourceError.
 
@@ -109,11 +140,12 @@ def files_of_cluster(
     requests, problem = _requests(source)
     if problem:
         yield _file(source, "api-resources", problem=f"not all resources are known: {problem}")
-    for number, (name, is_namespaced) in enumerate(requests, 1):
+    for number, resource in enumerate(requests, 1):
+        name = resource.name
         show(f"asking for {name}", number, len(requests))
         if number > 1:
             sleep(PAUSE)
-        answer = _run(source, _list_words(source, name, is_namespaced))
+        answer = _run(source, _list_words(source, resource))
         if answer.status:
             yield _file(
                 source,
@@ -143,60 +175,83 @@ def _file(
     )
 
 
-def _list_words(source: LiveSource, name: str, is_namespaced: bool) -> list[str]:
-    words = ["get", name, "--output=json", f"--chunk-size={CHUNK}"]
-    if not is_namespaced:
+def _list_words(source: LiveSource, resource: ListedResource) -> list[str]:
+    words = ["get", resource.name, "--output=json", f"--chunk-size={CHUNK}"]
+    if not resource.is_namespaced:
         return words
     return [*words, f"--namespace={source.namespace}" if source.namespace else "--all-namespaces"]
 
 
-def _requests(source: LiveSource) -> tuple[list[tuple[str, bool]], str]:
-    """Return the resources to ask for, and whether each is in namespaces; and the reason why there
-    may be others, "" where all are known. Raises SourceError."""
+def _requests(source: LiveSource) -> tuple[list[ListedResource], str]:
+    """Return the resources to ask for, and the reason why there may be others, "" where all are
+    known. Raises SourceError."""
+    resources: list[ListedResource] = []
     problem = ""
-    requests: list[tuple[str, bool]] = []
-    for is_namespaced in (False, True):
+    for is_namespaced in ("false", "true"):
         words = [
             "api-resources",
             "--verbs=list",
             "--output=wide",
             "--no-headers",
-            f"--namespaced={str(is_namespaced).lower()}",
+            f"--namespaced={is_namespaced}",
         ]
         answer = _run(source, words)
-        rows = [line.split() for line in answer.output.decode("utf-8", "replace").splitlines()]
+        rows = answer.output.decode("utf-8", "replace").splitlines()
         if answer.status and not rows:
             raise SourceError(f"{source.shown}: {answer.reason}")
         if answer.status:
             problem = answer.reason
-        for row in rows:
-            name = _name_of_row(row)
-            if _is_wanted(name, row, source):
-                requests.append((name, is_namespaced))
-    if source.kinds and not requests:
-        raise SourceError(f"{source.shown}: has no {', '.join(source.kinds)}")
-    return requests, problem
-
-
-def _name_of_row(row: Sequence[str]) -> str:
-    """Return a resource with its group. A row has the plural, short names where there are any, the
-    apiVersion, ``true`` or ``false``, and the kind."""
-    version = next(row[index - 1] for index in range(2, 4) if row[index] in ("true", "false"))
-    group = version.rpartition("/")[0]
-    return f"{row[0]}.{group}" if group else row[0]
-
-
-def _is_wanted(name: str, row: Sequence[str], source: LiveSource) -> bool:
-    if name in REPEATED or name in _COMPUTED or ".metrics.k8s.io" in f".{name}":
-        return False
+        resources += [_parse_row(row, source) for row in rows if row.strip()]
+    askable = [resource for resource in resources if _is_askable(resource.name)]
     if not source.kinds:
-        return True
-    plural = row[0]
-    short_names = row[1].split(",") if row[2] not in ("true", "false") else []
-    kind_at = 3 if row[2] in ("true", "false") else 4
-    kind = row[kind_at].lower() if len(row) > kind_at else ""
-    known = {name.lower(), plural.lower(), kind, *short_names}
-    return any(wanted.lower() in known for wanted in source.kinds)
+        return askable, problem
+    _require_kinds(source, askable, problem)
+    return [
+        resource for resource in askable if any(resource.is_named(kind) for kind in source.kinds)
+    ], problem
+
+
+def _parse_row(row: str, source: LiveSource) -> ListedResource:
+    """Read a line of ``kubectl api-resources``. Raises SourceError for another one.
+
+    It has the plural, short names where there are any, the apiVersion, ``true`` or ``false``, the
+    kind, the verbs, and categories where there are any.
+    """
+    cells = row.split()
+    at = next((index for index in (2, 3) if cells[index : index + 1] in _NAMESPACED), 0)
+    if not at or len(cells) <= at + 1:
+        raise SourceError(
+            f"{source.shown}: kubectl api-resources does not list resources: {row.strip()}"
+        )
+    group, _, version = cells[at - 1].rpartition("/")
+    return ListedResource(
+        cells[0],
+        tuple(cells[1].split(",")) if at == 3 else (),
+        group,
+        version,
+        cells[at] == "true",
+        cells[at + 1],
+        tuple(cells[at + 3].split(",")) if len(cells) > at + 3 else (),
+    )
+
+
+def _is_askable(name: str) -> bool:
+    """Tell whether a resource is one of stored objects that no other resource has as well."""
+    return name not in REPEATED and name not in _COMPUTED and ".metrics.k8s.io" not in f".{name}"
+
+
+def _require_kinds(source: LiveSource, resources: Sequence[ListedResource], problem: str) -> None:
+    """Raise SourceError where the user names kinds that the cluster does not have.
+
+    :param problem: the reason why there may be others, "" where all are known.
+    """
+    unknown = [
+        kind for kind in source.kinds if not any(resource.is_named(kind) for resource in resources)
+    ]
+    if unknown:
+        reason = f", or discovery does not tell of it: {problem}" if problem else ""
+        names = ", ".join(unknown)
+        raise SourceError(f"{source.shown}: has no {names} that could be imported{reason}")
 
 
 _COMPUTED = frozenset(

@@ -24,11 +24,11 @@ echo "$@" >> {log}
 case "$*" in
   *--namespaced=false*) echo "nodes no v1 false Node create,delete,get,list" ;;
   *--namespaced=true*)
-    echo "pods po v1 true Pod create,get,list"
+    echo "pods po v1 true Pod create,get,list all"
     echo "events ev events.k8s.io/v1 true Event get,list"
     echo "pods metrics.k8s.io/v1beta1 true PodMetrics get,list"
     echo "secrets v1 true Secret create,get,list"
-    echo "deployments deploy apps/v1 true Deployment create,get,list" ;;
+    echo "deployments deploy apps/v1 true Deployment create,get,list all" ;;
   "get secrets"*) echo 'Error from server (Forbidden): secrets is forbidden' >&2; exit 1 ;;
   "get "*) echo '{{"apiVersion": "v1", "kind": "List", "items": []}}' ;;
 esac
@@ -78,14 +78,57 @@ def test_namespace_is_asked_for_where_there_are_namespaces(fake: str, log: Path)
     assert "--all-namespaces" not in pods
 
 
-@pytest.mark.parametrize("kinds", [("po", "Deployment"), ("pods", "deployments.apps")])
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        ("po", "Deployment"),
+        ("pods", "deployments.apps"),
+        ("PODS", "deploy.apps"),
+        ("pod.v1.", "deployments.v1.apps"),
+        ("all",),
+    ],
+)
 def test_kinds_are_those_that_the_user_names(fake: str, log: Path, kinds: tuple[str, ...]) -> None:
     assert asked(LiveSource(fake, kinds=kinds), log)[0] == ["get pods", "get deployments.apps"]
 
 
-def test_unknown_kind_is_an_error(fake: str, log: Path) -> None:
-    with pytest.raises(SourceError, match="the current context: has no things"):
-        asked(LiveSource(fake, kinds=("things",)), log)
+@pytest.mark.parametrize(
+    ("kinds", "unknown"),
+    [
+        (("things",), "things"),
+        (("pods", "deploymnets"), "deploymnets"),
+        (("a", "po", "b", "pods.metrics.k8s.io"), "a, b, pods.metrics.k8s.io"),
+    ],
+)
+def test_unknown_kind_is_an_error(
+    fake: str, log: Path, kinds: tuple[str, ...], unknown: str
+) -> None:
+    with pytest.raises(SourceError) as error:
+        asked(LiveSource(fake, kinds=kinds), log)
+    assert str(error.value) == f"the current context: has no {unknown} that could be imported"
+    assert len(log.read_text().splitlines()) == 2  # discovery alone
+
+
+def test_kind_that_incomplete_discovery_leaves_out_is_an_error_that_says_so(
+    running: RunningCluster,
+) -> None:
+    (running.folder / "stale").write_text("error: the list of server APIs is not complete\n")
+    done = running.bring("--into", str(running.state), "--kinds=pods,widgets")
+    assert (done.status, done.out) == (1, "")
+    assert done.err == (
+        "error: context staging: has no widgets that could be imported, or discovery does not tell "
+        "of it: the list of server APIs is not complete\n"
+    )
+
+
+def test_list_of_resources_that_is_none_is_an_error(running: RunningCluster) -> None:
+    (running.folder / "cluster").write_text("welcome to kubectl\n")
+    done = running.bring("--into", str(running.state))
+    assert (done.status, done.out) == (1, "")
+    assert done.err == (
+        "error: context staging: kubectl api-resources does not list resources: "
+        "welcome to kubectl\n"
+    )
 
 
 def test_kubectl_of_the_path_is_another_program(

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import duration_flag, string_flag, string_slice_flag
 from kubepy.cli.runtime.options import Options
+from kubepy.cli.runtime.signals import ending_on_sigterm
 from kubepy.controlplane.open import has_cluster, is_in_etcd, open_cluster
 from kubepy.importing.documents import SourceContent, read_files
 from kubepy.importing.errors import SourceError
@@ -29,8 +30,6 @@ from kubepy.importing.writing import comment_settings, write_cluster
 from kubepy.quoting import printable, quote
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from kubepy.importing.unread import UnreadResources
 
 KEEP, REPLACE = "keep", "replace"
@@ -153,7 +152,7 @@ def import_(factory: Factory, options: ImportCommandOptions) -> None:
     else:
         _require_new(factory)
     run = ImportRun(factory, options, choices, live)
-    with _ending_on_sigterm():
+    with ending_on_sigterm():
         with run.saying_that_nothing_is_made():
             if options.into:
                 run.merge_into(options.into)
@@ -295,22 +294,3 @@ def _require_new(factory: Factory) -> None:
         raise CliError(f"{quote(place)} is there already, and is not a folder")
     if os.path.isdir(place) and os.listdir(place):
         raise CliError(f"{quote(place)} is not empty")
-
-
-@contextmanager
-def _ending_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the command as an error does for the length of a block, so that nothing is
-    left half made."""
-
-    def end(number: int, _: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_IGN)  # what is there is removed first
-        raise SilentExit(128 + number)
-
-    before = None
-    try:
-        with suppress(ValueError):  # not in the main thread: a Python program runs the command
-            before = signal.signal(signal.SIGTERM, end)
-        yield
-    finally:
-        if before is not None:
-            signal.signal(signal.SIGTERM, before)

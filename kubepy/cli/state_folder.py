@@ -4,9 +4,7 @@ in one."""
 from __future__ import annotations
 
 import re
-import signal
-from contextlib import closing, suppress
-from typing import TYPE_CHECKING
+from contextlib import closing
 
 from kubepy.api.clock import format_exact_time
 from kubepy.apiserver.settings import FULL, MINIMAL
@@ -16,12 +14,10 @@ from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, int_flag, string_flag
 from kubepy.cli.runtime.options import Options
+from kubepy.cli.runtime.signals import ending_on_sigterm
 from kubepy.controlplane.furnishing import furnish
 from kubepy.controlplane.open import MEMORY, begin_cluster, copy_cluster, open_cluster, shown
 from kubepy.quoting import printable, quote
-
-if TYPE_CHECKING:
-    from types import FrameType
 
 
 class InitOptions(Options):
@@ -166,21 +162,8 @@ def fork(factory: Factory, options: ForkOptions) -> None:
         factory.use(factory.options, may_create=False)
     cluster = factory.cluster
 
-    def end(number: int, _: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_IGN)  # what is there is removed first
-        raise SilentExit(128 + number)
-
-    before = None
-    try:
-        with suppress(
-            ValueError
-        ):  # in another than the main thread, which a Python program may run a command in
-            before = signal.signal(signal.SIGTERM, end)
+    with ending_on_sigterm():
         copy_cluster(cluster, target)
-    finally:
-        if before is not None:
-            signal.signal(signal.SIGTERM, before)
-
     factory.print(printable(f"cluster forked to {shown(target)}"))
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kubepy.controlplane.open import copy_cluster, is_in_etcd
 from kubepy.importing.errors import SourceError
+from kubepy.storage.processes import is_alive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,18 +53,9 @@ def _remove_leftovers(parent: str, prefix: str) -> None:
         return
     for name in os.listdir(parent):
         process = name.removeprefix(prefix)
-        if name.startswith(prefix) and process.isdigit() and not _is_alive(int(process)):
+        is_number = process.isascii() and process.isdigit()
+        if name.startswith(prefix) and is_number and not is_alive(process):
             shutil.rmtree(os.path.join(parent, name), ignore_errors=True)
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
-    return True
 
 
 def comment_settings(folder: str, comment: Callable[[str], str]) -> None:

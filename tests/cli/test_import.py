@@ -411,11 +411,12 @@ def test_leftover_of_a_killed_import_is_removed(bare: Kubepy, folder: Path, prin
     ended = subprocess.Popen(["true"])
     ended.wait()
     (folder / f".state.import-{ended.pid}").mkdir()
-    (folder / f".state.import-{os.getppid()}").mkdir()
+    for kept in (f".state.import-{os.getppid()}", ".state.import-²", ".state.import-mine"):
+        (folder / kept).mkdir()
     assert bare("import", "-", stdin=printed).status == 0
     names = os.listdir(folder)
     assert f".state.import-{ended.pid}" not in names
-    assert f".state.import-{os.getppid()}" in names
+    assert {f".state.import-{os.getppid()}", ".state.import-²", ".state.import-mine"} <= {*names}
 
 
 def test_unreadable_and_refused_parts_are_listed(bare: Kubepy, folder: Path) -> None:

@@ -19,7 +19,7 @@ from kubepy.storage.folder.origin import ORIGIN_VALUE, own_link
 from kubepy.storage.model import DELETED, MODIFIED, REBUILT
 
 with lazy_imports():
-    from kubepy.storage import timeline
+    from kubepy.storage import processes, timeline
     from kubepy.storage.folder import locks
 
 OWN = origin.OWN
@@ -99,7 +99,7 @@ def remove_leftovers(root: str) -> None:
     origin.remove_left_by_the_dead(root)
     own = os.path.join(root, OWN)
     for name in os.listdir(own):
-        if name.endswith(".tmp") and not origin.is_alive(name.split(".")[-2]):
+        if name.endswith(".tmp") and not processes.is_alive(name.split(".")[-2]):
             os.unlink(os.path.join(own, name))
 
 

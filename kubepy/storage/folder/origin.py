@@ -34,6 +34,7 @@ from kubepy.quoting import printable
 from kubepy.storage.errors import FolderError, LockTimeoutError
 
 with lazy_imports():
+    from kubepy.storage import processes
     from kubepy.storage.folder import evidence, files, locks
 
 OWN = ".kubepy"  # the folder of what is this machine's own
@@ -439,19 +440,8 @@ def remove_left_by_the_dead(root: str) -> None:
     """Remove every ``.kubepy/`` that a process had begun to make when it died. Raises OSError."""
     for name in os.listdir(root):
         unfinished = re.fullmatch(rf"{re.escape(OWN)}\.(\d+)-(\d+)\.tmp", name)
-        if unfinished and not is_alive(unfinished[1]):
+        if unfinished and not processes.is_alive(unfinished[1]):
             _remove_unfinished(os.path.join(root, name))
-
-
-def is_alive(pid: str) -> bool:
-    """Return whether there is a process of a number."""
-    try:
-        os.kill(int(pid), 0)
-    except (ValueError, OverflowError, ProcessLookupError):
-        return False
-    except PermissionError:  # of another user
-        return True
-    return True
 
 
 def _remove_unfinished(path: str) -> None:

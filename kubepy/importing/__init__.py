@@ -22,6 +22,7 @@
 | ``rulecomments`` | the comments above learned rules |
 | ``making``, ``writing`` | the cluster of all that, in memory and in its place |
 | ``merging``, ``heldkeys`` | a later state of the same cluster, as one change |
+| ``words`` | the words in which messages name things |
 | ``unread`` | the resources that could not be read, of which nothing is removed |
 | ``report`` | what the import says at its end |
 """

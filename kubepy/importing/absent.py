@@ -11,6 +11,7 @@ from kubepy.api.objects.volumes import uses_of
 from kubepy.apiserver.absence import AbsentObject
 from kubepy.importing.contents import absent_contents
 from kubepy.importing.revisions import absent_revisions
+from kubepy.importing.words import full_name
 from kubepy.storage import Key
 
 if TYPE_CHECKING:
@@ -88,9 +89,9 @@ def find_absent(objects: Mapping[Key, Object], scheme: Scheme) -> AbsentFindings
     for owner in owners.values():
         group = owner.api_version.rpartition("/")[0]
         kind = f"{owner.kind}.{group}" if group else owner.kind
-        by_kind.setdefault(kind, set()).add(_shown(owner.namespace, owner.name))
+        by_kind.setdefault(kind, set()).add(full_name(owner.namespace, owner.name))
     for key in named:
-        by_kind.setdefault(_kind_of(key, scheme), set()).add(_shown(key.namespace, key.name))
+        by_kind.setdefault(_kind_of(key, scheme), set()).add(full_name(key.namespace, key.name))
     listed = {kind: sorted(by_kind[kind]) for kind in sorted(by_kind)}
     absent = [_absent_object(key, scheme) for key in sorted(needed)]
     in_order = sorted(owners.values(), key=lambda owner: (owner.namespace, owner.kind, owner.name))
@@ -100,10 +101,6 @@ def find_absent(objects: Mapping[Key, Object], scheme: Scheme) -> AbsentFindings
         listed,
         list(absent_contents(objects)),
     )
-
-
-def _shown(namespace: str, name: str) -> str:
-    return f"{namespace}/{name}" if namespace else name
 
 
 def _kind_of(key: Key, scheme: Scheme) -> str:

@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING, cast
 
 from kubepy.api.meta import (
     Object,
-    annotations_of,
     is_controlled_by,
     labels_of,
     name_of,
     namespace_of,
     nested_map,
 )
+from kubepy.controllers.daemonset.pods import GENERATION_LABEL, HASH_LABEL, template_generation
+from kubepy.controllers.statefulset import HASH_LABEL as HASH_LABEL_OF_SETS
 from kubepy.controlplane import build_manager, manager_lock
-from kubepy.importing.revisions import HASH, HASH_OF_SETS, REVISIONS, former_revision
+from kubepy.importing.revisions import REVISIONS, former_revision
 from kubepy.runtime.checkpoint import CHECKPOINT, MEMORIES
 from kubepy.runtime.history import new_revision
 
 if TYPE_CHECKING:
+    from kubepy.api.typed import DaemonSet
     from kubepy.apiserver.cluster import LocalCluster
 
-GENERATION = "pod-template-generation"  # label of a DaemonSet's pods
-TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"  # annotation of a DaemonSet
 # The controllers that make the objects of a resource, and write nothing else.
 MAKERS = {
     "endpoints": ("endpoint-controller",),
@@ -82,14 +82,15 @@ def _revisions(cluster: LocalCluster) -> Iterator[Object]:
         ]
         hash_ = _hash_of_daemons(daemon_set, of_set)
         if hash_:
-            number = _number(annotations_of(daemon_set).get(TEMPLATE_GENERATION))
+            generation = template_generation(cast("DaemonSet", daemon_set))
+            number = max(int(generation or 1), 1)
             yield cast(
                 "Object",
                 new_revision(
                     daemon_set,
                     number,
                     hash_,
-                    HASH,
+                    HASH_LABEL,
                 ),
             )
     for stateful_set in cluster.client.list("statefulsets.apps").items:
@@ -108,7 +109,7 @@ def _revisions(cluster: LocalCluster) -> Iterator[Object]:
                     stateful_set,
                     number,
                     hash_,
-                    HASH_OF_SETS,
+                    HASH_LABEL_OF_SETS,
                 ),
             )
 
@@ -116,16 +117,9 @@ def _revisions(cluster: LocalCluster) -> Iterator[Object]:
 def _hash_of_daemons(daemon_set: Object, pods: Collection[Object]) -> str:
     """Return the hash of the revision of the present template: that of the pods which were made of
     it; "" where none tells."""
-    generation = annotations_of(daemon_set).get(TEMPLATE_GENERATION)
+    generation = template_generation(cast("DaemonSet", daemon_set))
     for pod in pods:
         labels = labels_of(pod)
-        if labels.get(GENERATION) == generation and labels.get(HASH):
-            return labels[HASH]
+        if labels.get(GENERATION_LABEL) == generation and labels.get(HASH_LABEL):
+            return labels[HASH_LABEL]
     return ""
-
-
-def _number(generation: str | None) -> int:
-    """Return the number of a revision by the generation of its template."""
-    if generation and generation.isascii() and generation.isdigit():
-        return max(int(generation), 1)
-    return 1

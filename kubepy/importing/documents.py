@@ -19,6 +19,7 @@ from kubepy.importing.layouts import (
     split_marked_logs,
 )
 from kubepy.importing.unread import UnreadResources
+from kubepy.importing.words import one_line
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 from kubepy.storage.errors import YamlError
@@ -110,7 +111,7 @@ def _read_objects(file: SourceFile, text: str, content: SourceContent) -> None:
         _require_no_answer(text)
         objects = list(_objects_in(text, file.path))
     except (YamlError, ValueError, RecursionError) as error:
-        reason = f"{file.shown}: {_one_line(error)}"
+        reason = f"{file.shown}: {_reason(error)}"
         if file.is_named:
             raise SourceError(reason) from None
         if isinstance(error, NoObjectsError):
@@ -163,10 +164,10 @@ def _shortened(log: PodLog) -> PodLog:
     return log._replace(text=end.partition("\n")[2] or end)
 
 
-def _one_line(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "is nested too deeply"
-    return " ".join(str(error).split())
+    return one_line(error)
 
 
 def _objects_in(text: str, path: str) -> Iterator[Object]:
@@ -181,9 +182,7 @@ def _objects_in(text: str, path: str) -> Iterator[Object]:
     for document in yaml.load_each(text):
         value = document.object
         if isinstance(value, str):
-            raise NoObjectsError(
-                f"holds words, and no objects: {_one_line_of(value)[:LONGEST_WORDS]}"
-            )
+            raise NoObjectsError(f"holds words, and no objects: {one_line(value)[:LONGEST_WORDS]}")
         if isinstance(value, dict):
             _require_no_status(value)
             if begin != "{":  # JSON that is cut cannot be read at all
@@ -195,14 +194,14 @@ def _require_no_errors(values: Any) -> None:
     """Raise NoObjectsError for an array of messages: a support bundle has one where a kind could
     not be listed."""
     if isinstance(values, list) and values and all(isinstance(value, str) for value in values):
-        raise NoObjectsError(f"holds an error: {_one_line_of(values[0])}")
+        raise NoObjectsError(f"holds an error: {one_line(values[0])}")
 
 
 def _require_no_status(document: Object) -> None:
     """Raise NoObjectsError for the answer of a server that has refused a request."""
     if document.get("kind") == "Status" and document.get("apiVersion") == "v1":
         message = document.get("message") or document.get("reason") or "a Status without a message"
-        raise NoObjectsError(f"holds an error: {_one_line_of(message)}")
+        raise NoObjectsError(f"holds an error: {one_line(message)}")
 
 
 def _require_whole(document: Object) -> None:
@@ -221,20 +220,11 @@ def _require_whole(document: Object) -> None:
         raise ValueError("is cut: it ends before the metadata of its last document")
 
 
-def _one_line_of(value: Any) -> str:
-    return " ".join(str(value).split())
-
-
 def _expanded(value: Any, path: str) -> Iterator[Object]:
     """Yield the objects of a document: itself, the items of a List, those of an array."""
     if isinstance(value, list):
         for item in value:
-            yield from _of_item(
-                item,
-                path,
-                "",
-                "",
-            )
+            yield from _of_item(item, path)
         return
     if not isinstance(value, dict):
         return
@@ -248,12 +238,7 @@ def _expanded(value: Any, path: str) -> Iterator[Object]:
                 kind,
             )
         return
-    yield from _of_item(
-        value,
-        path,
-        "",
-        "",
-    )
+    yield from _of_item(value, path)
 
 
 def _is_list(value: Object) -> bool:
@@ -268,8 +253,12 @@ def _is_list(value: Object) -> bool:
     return isinstance(kind, str) and kind.endswith("List") and not is_named
 
 
-def _of_item(item: Any, path: str, api_version: str, kind: str) -> Iterator[Object]:
-    """Yield an object with its kind: its own, else that of its list, else that of its folder."""
+def _of_item(item: Any, path: str, api_version: str = "", kind: str = "") -> Iterator[Object]:
+    """Yield an object with its kind: its own, else that of its list, else that of its folder.
+
+    :param api_version: that of the items of its list; "" where there is no list that tells it.
+    :param kind: that of the items of its list, too.
+    """
     if not isinstance(item, dict):
         return
     if _is_list(item):

@@ -19,11 +19,13 @@ from kubepy.api.meta import (
     nested_list,
     nested_map,
 )
+from kubepy.api.objects.deployments import HASH_LABEL
 from kubepy.api.objects.nodes import is_node_unknown
-from kubepy.api.objects.pods import TERMINAL_PHASES, is_restartable_init_container
+from kubepy.api.objects.pods import is_pod_terminal, is_restartable_init_container
+from kubepy.controllers.statefulset.pods import REVISION_LABEL
 
 INIT, SIDECAR, MAIN = "init container", "sidecar", "container"
-REVISION_LABELS = ("pod-template-hash", "controller-revision-hash")
+REVISION_LABELS = (HASH_LABEL, REVISION_LABEL)
 LISTS = (("initContainers", "initContainerStatuses"), ("containers", "containerStatuses"))
 # The resources of the kinds that pods need, or are owned by.
 RESOURCES = {
@@ -132,7 +134,7 @@ class ContainerEvidence(NamedTuple):
 
     @property
     def pod_has_ended(self) -> bool:
-        return nested_map(self.pod, "status").get("phase") in TERMINAL_PHASES
+        return is_pod_terminal(self.pod)
 
 
 class SourceObjects:

@@ -28,6 +28,7 @@ from kubepy.importing.evidence import (
     SourceObjects,
     Workload,
     is_terminating,
+    run_length,
     seconds_between,
     time_of,
 )
@@ -403,7 +404,7 @@ def _replay_of_init(evidence: ContainerEvidence, model: Model) -> bool | None:
     )
     if not ended or ended.get("exitCode"):
         return None
-    length = seconds_between(time_of(ended, "startedAt"), time_of(ended, "finishedAt")) or 0.0
+    length = run_length(ended) or 0.0
     replay = model.replay(evidence, length + SHORTEST_DIFFERENCE)
     return replay is not None and replay.code != 0
 

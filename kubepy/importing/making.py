@@ -26,6 +26,7 @@ from kubepy.importing.replicasets import REPLICA_SETS, present_replica_sets
 from kubepy.importing.secrets import with_placeholders
 from kubepy.importing.taking import RefusedObject, TakenObjects, Taker, revision_of
 from kubepy.importing.times import newest_time
+from kubepy.importing.words import full_name, one_line
 from kubepy.lazy import lazy_imports
 from kubepy.storage import Key
 
@@ -337,6 +338,6 @@ def _create_manifests(cluster: LocalCluster, taken: TakenObjects, show: Show) ->
             continue
         except errors.Status as status:
             resource = cluster.scheme.by_key(key.resource)
-            name = f"{key.namespace}/{key.name}" if key.namespace else key.name
-            reason = " ".join(status.message.split())
-            taken.refused.append(RefusedObject(resource.qualified_kind, name, reason))
+            name = full_name(key.namespace, key.name)
+            refusal = RefusedObject(resource.qualified_kind, name, one_line(status.message))
+            taken.refused.append(refusal)

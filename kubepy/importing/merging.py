@@ -14,6 +14,7 @@ from kubepy.importing.errors import SourceError
 from kubepy.importing.heldkeys import KEYS, keys_value, parse_keys
 from kubepy.importing.rulecomments import own_rules
 from kubepy.importing.taking import SYSTEM
+from kubepy.importing.words import full_name
 from kubepy.importing.writing import SETTINGS
 from kubepy.kubelet.modelled.logs import LOG
 from kubepy.kubelet.modelled.records import RECORD
@@ -147,7 +148,7 @@ def _gone(
     for key in missing:
         if key.resource in unread or (key.resource not in held and key not in before):
             continue
-        name = f"{key.namespace}/{key.name}" if key.namespace else key.name
+        name = full_name(key.namespace, key.name)
         if (cluster.scheme.by_key(key.resource).qualified_kind, name) not in refused:
             gone.add(key)
     return gone

@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from kubepy.api.meta import Object, annotations_of, controller_of, labels_of, nested_map
+from kubepy.api.meta import Object, controller_of, labels_of, nested_map
 from kubepy.api.objects.deployments import HASH_LABEL
 from kubepy.api.objects.pods import is_pod_ready
-from kubepy.controllers.deployment.replica_sets import new_replica_set
+from kubepy.controllers.deployment.replica_sets import new_replica_set, revision_or_zero
 from kubepy.storage import Key
 
 DEPLOYMENTS, PODS, REPLICA_SETS = "deployments.apps", "pods", "replicasets.apps"
 # Fields of the status that are there when they are 0, too.
 _ZEROS = ("replicas", "terminatingReplicas")
-REVISION = "deployment.kubernetes.io/revision"
 
 
 def present_replica_sets(objects: Mapping[Key, Object]) -> Iterator[tuple[Key, Object]]:
@@ -64,8 +63,7 @@ def _replica_set(deployment: Object, name: str, pods: list[Object]) -> Object:
     """Return the ReplicaSet that owns pods of the present template."""
     reference = controller_of(pods[0])
     assert reference is not None  # these are the pods of one
-    number = annotations_of(deployment).get(REVISION, "")
-    revision = int(number) if number.isascii() and number.isdigit() else 1
+    revision = revision_or_zero(cast("Any", deployment)) or 1
     made: Any = new_replica_set(cast("Any", deployment), revision, len(pods))
     hash_ = labels_of(pods[0])[HASH_LABEL]
     template = made["spec"]["template"]

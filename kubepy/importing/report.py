@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kubepy.importing.taking import counted
+from kubepy.importing.words import number
 from kubepy.quoting import printable
 
 if TYPE_CHECKING:
@@ -22,14 +23,14 @@ def summary_lines(imported: ImportedCluster, content: SourceContent) -> Iterator
     taken = imported.taken
     kinds = {key.resource for key in (*imported.objects, *taken.manifests)}
     count = len(imported.objects) + len(taken.manifests)
-    yield f"{_number(count, 'object')} of {_number(len(kinds), 'kind')} imported"
+    yield f"{number(count, 'object')} of {number(len(kinds), 'kind')} imported"
     yield f"the clock stands at {imported.settings['clock']}"
     if imported.replaced:
-        secrets = _number(imported.replaced, "Secret")
+        secrets = number(imported.replaced, "Secret")
         yield f"the values of {secrets} were replaced: --secrets=keep keeps them"
     yield from _lines_of_made(imported)
-    for (kind, version), number in sorted(taken.converted.items()):
-        yield f"converted from {version}: {_number(number, kind)}"
+    for (kind, version), count in sorted(taken.converted.items()):
+        yield f"converted from {version}: {number(count, kind)}"
     yield from _section("named, and not in the source", _lines_of_names(imported))
     for namespace in imported.absent.remaining:
         yield printable(
@@ -43,7 +44,7 @@ def summary_lines(imported: ImportedCluster, content: SourceContent) -> Iterator
     if hooks:
         yield f"taken to allow everything: the webhooks of {_named(hooks)}"
     if imported.learned:
-        yield f"learned from pods: {_number(len(imported.learned), 'rule')} in kubepy.yaml"
+        yield f"learned from pods: {number(len(imported.learned), 'rule')} in kubepy.yaml"
     yield from _section("not taken", _lines_of_refused(imported))
     yield from _section("unknown fields, left out", _lines_of_fields(taken.unknown_fields))
     yield from _section("files that could not be read", _lines_of_unread(content.unread))
@@ -62,15 +63,15 @@ def _section(title: str, lines: Iterator[str]) -> Iterator[str]:
 def _lines_of_made(imported: ImportedCluster) -> Iterator[str]:
     made = imported.made
     if made.namespaces:
-        yield f"made: {_number(len(made.namespaces), 'namespace')} ({_named(made.namespaces)})"
+        yield f"made: {number(len(made.namespaces), 'namespace')} ({_named(made.namespaces)})"
     if made.nodes:
-        nodes = _number(len(made.nodes), "node")
+        nodes = number(len(made.nodes), "node")
         yield (
             f"made: {nodes} that pods name ({_named(made.nodes)}), with room for twice "
             "their requests"
         )
-    for resource, number in sorted(made.derived.items()):
-        yield f"made, as controllers do: {number} {resource}"
+    for resource, count in sorted(made.derived.items()):
+        yield f"made, as controllers do: {count} {resource}"
 
 
 def _lines_of_names(imported: ImportedCluster) -> Iterator[str]:
@@ -88,8 +89,8 @@ def _lines_of_refused(imported: ImportedCluster) -> Iterator[str]:
 
 
 def _lines_of_fields(fields: Counter[tuple[str, str]]) -> Iterator[str]:
-    for (kind, field), number in sorted(fields.items()):
-        yield printable(f"{kind} {field}: {_number(number, 'object')}")
+    for (kind, field), count in sorted(fields.items()):
+        yield printable(f"{kind} {field}: {number(count, 'object')}")
 
 
 def _lines_of_unread(unread: Sequence[str]) -> Iterator[str]:
@@ -103,7 +104,3 @@ def _named(names: Collection[str]) -> str:
     shown = [printable(name) for name in list(names)[:MOST_NAMES]]
     more = len(names) - len(shown)
     return ", ".join([*shown, f"and {more} more"] if more > 0 else shown)
-
-
-def _number(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

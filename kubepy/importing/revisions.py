@@ -21,16 +21,14 @@ from kubepy.api.meta import (
     spec_of,
     status_of,
 )
+from kubepy.controllers.statefulset import HASH_LABEL
+from kubepy.controllers.statefulset.pods import POD_INDEX_LABEL, POD_NAME_LABEL, REVISION_LABEL
 from kubepy.runtime.history import new_revision
 from kubepy.storage import Key
 
 STATEFUL_SETS, REVISIONS = "statefulsets.apps", "controllerrevisions.apps"
-HASH = "controller-revision-hash"
-HASH_OF_SETS = "controller.kubernetes.io/hash"
 # What the StatefulSet controller adds to the labels of a pod.
-_ADDED_LABELS = frozenset(
-    (HASH, "statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index")
-)
+_ADDED_LABELS = frozenset((REVISION_LABEL, POD_NAME_LABEL, POD_INDEX_LABEL))
 # What the controller, defaults of pods, admission and the scheduler add to the spec of a pod.
 _ADDED_FIELDS = frozenset(
     (
@@ -56,8 +54,8 @@ def former_revision(stateful_set: Object, pods: Iterable[Object]) -> Object | No
         return None
     own = [pod for pod in pods if is_controlled_by(pod, stateful_set)]
     present = spec_of(stateful_set)["template"]
-    updated = next((pod for pod in own if labels_of(pod).get(HASH) == update), None)
-    former = next((pod for pod in own if labels_of(pod).get(HASH) == current), None)
+    updated = next((pod for pod in own if labels_of(pod).get(REVISION_LABEL) == update), None)
+    former = next((pod for pod in own if labels_of(pod).get(REVISION_LABEL) == current), None)
     if updated is None or former is None:
         return None
     if _template_of(updated, stateful_set) != present:
@@ -69,7 +67,7 @@ def former_revision(stateful_set: Object, pods: Iterable[Object]) -> Object | No
         {**stateful_set, "spec": spec},
         1,
         hash_,
-        HASH_OF_SETS,
+        HASH_LABEL,
     )
     return cast("Object", revision)
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from kubepy.importing.words import one_line
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 
@@ -148,7 +149,7 @@ def _nodes_of_rules(text: str) -> list[Any]:
 
 
 def _shortened(comment: str) -> str:
-    shown = printable(" ".join(comment.split()))
+    shown = printable(one_line(comment))
     if len(shown) > WIDEST:
         return f"{shown[: WIDEST - 1]}…"
     return shown

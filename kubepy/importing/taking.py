@@ -17,6 +17,7 @@ from kubepy.controlplane.open import ImportedObject, cluster_of_objects
 from kubepy.importing.conversion import converted
 from kubepy.importing.documents import SourceObject
 from kubepy.importing.errors import SourceError
+from kubepy.importing.words import full_name, one_line
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 from kubepy.storage import Key
@@ -252,7 +253,7 @@ class Taker:
         try:
             decoded = self._cluster.decoded(resource, obj, unknown)
         except errors.Status as status:
-            raise NotTakenError(" ".join(status.message.split())) from None
+            raise NotTakenError(one_line(status.message)) from None
         kind = _kind_text(obj)
         for field in {_KEY.sub("[]", field) for field in unknown}:
             self._taken.unknown_fields[kind, field] += 1
@@ -305,7 +306,7 @@ def _name_text(obj: Object) -> str:
     if not isinstance(metadata, dict):
         return ""
     namespace, name = metadata.get("namespace"), metadata.get("name")
-    return printable(f"{namespace}/{name}" if namespace else f"{name}")
+    return printable(full_name(namespace or "", f"{name}"))
 
 
 def counted(refused: Iterable[RefusedObject]) -> Mapping[tuple[str, str], list[str]]:

@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 from kubepy.api.meta import AnyObject, Object
 from kubepy.apiserver.strict_fields import field_error, map_of, parse_text
 
-REFERENCE_KINDS = ("ConfigMap", "Secret", "PersistentVolumeClaim")
-
 
 class AbsentObject(NamedTuple):
     """An object that is named and not held.
@@ -99,9 +97,6 @@ class AbsentObjects:
         """Return the resources of which a namespace that is being deleted has objects that the
         source does not hold; "" where there are none."""
         return self._remaining.get(namespace["metadata"].get("uid") or "", "")
-
-
-NO_ABSENT_OBJECTS = AbsentObjects()
 
 
 def parse_absent(value: Any) -> AbsentObjects:

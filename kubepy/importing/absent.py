@@ -192,7 +192,8 @@ def _names_of_pod(spec: AnyObject, namespace: str, pod: Object) -> Iterator[Name
     yield from _names_of_template(spec, namespace)
     if spec.get("nodeName"):
         yield NamedObject(Key("nodes", "", spec["nodeName"]))
-    has_started = _has_started(pod)
+    started = _started_containers(pod)
+    has_started = bool(started)
     for use in uses_of(pod):
         claim = Key("persistentvolumeclaims", namespace, use.claim)
         yield NamedObject(claim, keeps_waiting=has_started)
@@ -201,7 +202,7 @@ def _names_of_pod(spec: AnyObject, namespace: str, pod: Object) -> Iterator[Name
             continue
         is_started = has_started
         if reference.container:
-            is_started = reference.container in _started_containers(pod)
+            is_started = reference.container in started
         yield NamedObject(
             Key(reference.resource, namespace, reference.name), keeps_waiting=is_started
         )
@@ -217,10 +218,6 @@ def _started_containers(pod: Object) -> set[str]:
             if "running" in state or "terminated" in state or "terminated" in last:
                 started.add(entry["name"])
     return started
-
-
-def _has_started(pod: Object) -> bool:
-    return bool(_started_containers(pod))
 
 
 def _names_of_binding(obj: Object, namespace: str) -> Iterator[NamedObject]:

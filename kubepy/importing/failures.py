@@ -7,10 +7,9 @@ Pure functions.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kubepy.api.meta import Object, namespace_of, nested_map
 from kubepy.api.objects.references import missing_references
@@ -26,13 +25,15 @@ from kubepy.importing.evidence import (
 from kubepy.kubelet.lastingvolumes import unprocessed_claims
 from kubepy.kubelet.modelled.statuses import START_ERROR
 from kubepy.kubelet.obstacles import (
-    CONFIG_ERROR,
     CRASH_LOOP,
     CREATING,
     INITIALIZING,
     INVALID_IMAGE_NAME,
     PULL_REASONS,
 )
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import Pod
 
 RUNTIME_ERRORS = (START_ERROR, "ContainerCannotRun")
 OUT_OF_MEMORY = "OOMKilled"
@@ -156,11 +157,7 @@ def _lacks_objects(pod: Object, source: SourceObjects) -> bool:
     )
     if any(True for _ in missing):
         return True
-    return bool(unprocessed_claims(_typed(pod), source.get))
-
-
-def _typed(pod: Object) -> Any:
-    return pod
+    return bool(unprocessed_claims(cast("Pod", pod), source.get))
 
 
 def _failed_creation(evidence: ContainerEvidence, source: SourceObjects) -> ContainerFailure | None:
@@ -298,30 +295,16 @@ def _is_stuck_unready(evidence: ContainerEvidence, source: SourceObjects) -> boo
 def merged(failures: Sequence[ContainerFailure]) -> list[tuple[ContainerFailure, int]]:
     """Return the different failures among some, each with how often it is there, the most frequent
     first. Lengths and messages do not make a difference; the first message counts."""
-    kinds = Counter(_kind(failure) for failure in failures)
+    kinds: dict[tuple[str, str], list[ContainerFailure]] = {}
+    for failure in failures:
+        kinds.setdefault((failure.field, failure.words), []).append(failure)
     result = []
-    for kind, count in kinds.most_common():
-        alike = [failure for failure in failures if _kind(failure) == kind]
+    for alike in sorted(kinds.values(), key=len, reverse=True):
         lengths = tuple(length for failure in alike for length in failure.lengths)
-        result.append((alike[0]._replace(lengths=lengths), count))
+        result.append((alike[0]._replace(lengths=lengths), len(alike)))
     return result
-
-
-def _kind(failure: ContainerFailure) -> tuple[str, str]:
-    return failure.field, failure.words
 
 
 def names_of(evidences: Iterable[ContainerEvidence]) -> list[str]:
     """Return the names of pods, each once, in order."""
     return sorted({evidence.pod["metadata"]["name"] for evidence in evidences})
-
-
-__all__ = [
-    "CONFIG_ERROR",
-    "ContainerFailure",
-    "crash",
-    "failure_of",
-    "is_lost",
-    "merged",
-    "names_of",
-]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -23,7 +23,7 @@ from kubepy.importing.heldkeys import keys_value
 from kubepy.importing.nodes import node_of_pods, uid_in_references
 from kubepy.importing.podlogs import log_values
 from kubepy.importing.replicasets import REPLICA_SETS, present_replica_sets
-from kubepy.importing.secrets import with_placeholders
+from kubepy.importing.secrets import has_values, with_placeholders
 from kubepy.importing.taking import RefusedObject, TakenObjects, Taker, revision_of
 from kubepy.importing.times import newest_time
 from kubepy.importing.words import full_name, one_line
@@ -114,9 +114,8 @@ def make_cluster(content: SourceContent, options: ImportOptions, show: Show) -> 
     scratch.bootstrap()
     implied = dict(scratch.implied_objects())
     everything = {**implied, **taken.manifests, **objects}
-    absent = find_absent(everything, scratch.scheme).without_nodes(
-        _pods_by_absent_node(objects, taken)
-    )
+    pods_by_absent_node = _pods_by_absent_node(objects, taken)
+    absent = find_absent(everything, scratch.scheme).without_nodes(pods_by_absent_node)
     learned: list[LearnedRule] = []
     if options.learns:
         show("learning what pods did", 0)
@@ -131,8 +130,9 @@ def make_cluster(content: SourceContent, options: ImportOptions, show: Show) -> 
     cluster = cluster_of_objects(_numbered(objects, now), settings, values)
     made = _complete(
         cluster,
-        objects,
+        [*objects, *taken.manifests],
         taken,
+        pods_by_absent_node,
         show,
     )
     if replica_sets:
@@ -182,7 +182,7 @@ def _nothing(taken: TakenObjects, content: SourceContent) -> str:
 
 def _replace_secrets(objects: dict[Key, Object]) -> int:
     """Put placeholders in the places of the values of Secrets; return the number of these."""
-    secrets = [key for key, obj in objects.items() if key.resource == SECRETS and obj.get("data")]
+    secrets = [key for key, obj in objects.items() if key.resource == SECRETS and has_values(obj)]
     for key in secrets:
         objects[key] = with_placeholders(objects[key])
     return len(secrets)
@@ -266,14 +266,20 @@ def _is_reported(node: Object) -> bool:
 
 
 def _complete(
-    cluster: LocalCluster, objects: Mapping[Key, Object], taken: TakenObjects, show: Show
+    cluster: LocalCluster,
+    keys: Collection[Key],
+    taken: TakenObjects,
+    pods_by_absent_node: Mapping[str, list[Object]],
+    show: Show,
 ) -> MadeObjects:
     """Make what a cluster cannot do without: namespaces, the nodes of pods where the source has
-    none, objects that no server has made yet, and what controllers derive."""
+    none, objects that no server has made yet, and what controllers derive.
+
+    :param keys: all that the source holds.
+    """
     cluster.bootstrap()
-    keys = [*objects, *taken.manifests]
     namespaces = _make_namespaces(cluster, keys)
-    nodes = _make_nodes(cluster, _pods_by_absent_node(objects, taken))
+    nodes = _make_nodes(cluster, pods_by_absent_node)
     _create_manifests(cluster, taken, show)
     show("deriving objects", 0)
     counts = derived.complete(cluster, {key.resource for key in keys})
@@ -281,7 +287,6 @@ def _complete(
 
 
 def _make_namespaces(cluster: LocalCluster, keys: Iterable[Key]) -> list[str]:
-    keys = list(keys)
     made = []
     with cluster.client.joined():
         for name in namespaces_of(keys):

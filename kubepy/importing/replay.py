@@ -7,6 +7,7 @@ is kept.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -200,15 +201,13 @@ class Model:
             listened = values.setdefault("listens", sorted(ports))
             if port not in listened:
                 listened.append(port)
-        path = handler.get("path")
         if not probe.get("httpGet") or not (behaviour.http or behaviour.serves):
             return
-        request = NetworkRequest("GET", f"http://{path or '/'}")
-        if path:
-            request = NetworkRequest("GET", f"http://pod{path if path[0] == '/' else '/' + path}")
-        schedule = schedule_of(behaviour, path_of(request))
+        path = (handler.get("path") or "").removeprefix("/")
+        asked = path_of(NetworkRequest("GET", f"http://pod/{path}"))
+        schedule = schedule_of(behaviour, asked)
         if schedule is None or schedule.at(0.0).status >= 400:
-            values.setdefault("http", {})[escaped(path_of(request))] = 200
+            values.setdefault("http", {})[escaped(asked)] = 200
 
 
 class SourceView:
@@ -245,9 +244,4 @@ def _followed(machine: Machine, started: datetime, age: float) -> ReplayedRun:
 
 def escaped(text: str) -> str:
     """Return a pattern that matches a text alone."""
-    for character in "[*?":
-        if character == "[":
-            text = text.replace("[", "[[]")
-        else:
-            text = text.replace(character, f"[{character}]")
-    return text
+    return re.sub(r"[\[*?]", r"[\g<0>]", text)

@@ -14,13 +14,17 @@ _EMPTY_CONFIG = "{}"  # of a registry: the value must be JSON
 _CONFIG_KEYS = (".dockerconfigjson", ".dockercfg")
 
 
+def has_values(secret: Object) -> bool:
+    """Tell whether a Secret has values, or what was applied last may have some."""
+    return bool(secret.get("data")) or LAST_APPLIED in annotations_of(secret)
+
+
 def with_placeholders(secret: Object) -> Object:
     """Return a Secret with the same keys, and the same placeholder as the value of each; what was
     applied last is without the values, too."""
     replaced: Object = {**secret}
     if secret.get("data"):
         replaced["data"] = {key: _encoded(_placeholder(key)) for key in secret["data"]}
-    replaced.pop("stringData", None)
     applied = annotations_of(secret).get(LAST_APPLIED)
     if applied is not None:
         annotations = {**annotations_of(secret), LAST_APPLIED: _without_values(applied)}

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 SETTINGS = "kubepy.yaml"
 
 
-def write_cluster(
-    cluster: LocalCluster, place: str, comment: Callable[[str], str] = lambda text: text
-) -> None:
+def write_cluster(cluster: LocalCluster, place: str, comment: Callable[[str], str]) -> None:
     """Write a cluster that is in memory into a new place.
 
     A folder is made beside its place and renamed when it is whole, so that an end at any moment

@@ -185,6 +185,16 @@ def test_values_of_secrets_are_replaced_unless_they_are_kept(keeps: bool) -> Non
     assert imported.replaced == (0 if keeps else 1)
 
 
+def test_values_of_a_secret_that_was_emptied_are_replaced_in_what_was_applied_last() -> None:
+    applied = '{"kind":"Secret","data":{"a":"c2VjcmV0"}}'
+    annotations = {"kubectl.kubernetes.io/last-applied-configuration": applied}
+    secret = fields("Secret", "login", "shop", metadata={"annotations": annotations})
+    imported = import_objects([secret])
+    stored = imported.cluster.store.get(Key("secrets", "shop", "login"))
+    assert "c2VjcmV0" not in str(stored)
+    assert imported.replaced == 1
+
+
 def test_object_that_no_folder_takes_is_listed() -> None:
     huge = fields("ConfigMap", "huge", "shop", data={"a": "x" * LARGEST_OBJECT})
     imported = import_objects([huge, fields("ConfigMap", "small", "shop")])

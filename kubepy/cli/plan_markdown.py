@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kubepy.cli.plan_changes import CREATED, DELETED, AppliedChange, names_of
-from kubepy.cli.plan_report import HarmRow, Report
+from kubepy.cli.plan_report import HEADS, HarmRow, Report
 from kubepy.insight.policy import DOES_NOT_FINISH, HURTS
 from kubepy.quoting import printable
 from kubepy.terminal import shortened
@@ -28,16 +28,15 @@ MEANS_SOMETHING = re.compile(r"[\\`*\[\]#|~&<>]|(?<![^\W_])_|_(?![^\W_])")
 REFERENCES = re.compile(r"[@#!$%~&^](?=[\w\"])")
 NO_WIDTH = "&#8203;"
 MARKS = {0: "✅", DOES_NOT_FINISH: "❌", HURTS: "⚠️"}
-HEADS = ("workload", "pods", "lowest available", "bound", "finished")
 
 
 def render_markdown(report: Report) -> str:
     """Return a plan as Markdown, in at most MOST_CHARACTERS characters."""
     parts = [
         Section([verdict_line(report), *about_lines(report)]),
-        Section(list(harm_lines(report)), noun="lines about harm"),
-        Section(list(table_rows(report)), before=table_head(report), noun="workloads"),
-        Section([f"- {text_of(note)}" for note in report.notes], noun="notes"),
+        Section(list(harm_lines(report)), noun=("line about harm", "lines about harm")),
+        Section(list(table_rows(report)), before=table_head(), noun=("workload", "workloads")),
+        Section([f"- {text_of(note)}" for note in report.notes], noun=("note", "notes")),
         fold("What changes", diff_lines(report.planned.changes or ()), "diff"),
         fold("Output of the command", output_lines(report)),
         fold("Step by step", report.text.shown_waves(MOST_WAVE_LINES)),
@@ -56,14 +55,14 @@ class Section:
     """A part of the document, of which the last lines may be left out.
 
     :ivar before: lines above it, ``after`` lines below it.
-    :ivar noun: its lines, in several.
+    :ivar noun: its lines, as a noun: one of them, and several.
     :ivar kept: how many of its lines are shown; None: all.
     """
 
     lines: Sequence[str]
     before: Sequence[str] = ()
     after: Sequence[str] = ()
-    noun: str = "lines"
+    noun: tuple[str, str] = ("line", "lines")
     kept: int | None = None
 
     @property
@@ -72,7 +71,9 @@ class Section:
             return ""
         lines = list(self.lines[: self.kept])
         left_out = len(self.lines) - len(lines)
-        more = [f"\n{left_out:,} {self.noun} are left out: the comment would be too long."]
+        one, several = self.noun
+        what = f"1 {one} is" if left_out == 1 else f"{left_out:,} {several} are"
+        more = [f"\n{what} left out: the comment would be too long."]
         return "\n".join([*self.before, *lines, *self.after, *(more if left_out else [])])
 
     def shorten_by(self, excess: int) -> None:
@@ -144,7 +145,7 @@ def harm_line(row: HarmRow) -> str:
     return f"- {code(row.subject)}: {kind} {text_of(row.when)}: {text_of(row.change)}{counts}"
 
 
-def table_head(report: Report) -> list[str]:
+def table_head() -> list[str]:
     """Return the head of the table of workloads."""
     return [row_of(HEADS), row_of(["---"] * len(HEADS))]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
-from kubepy.cli.plan_report import HarmRow, Report
+from kubepy.cli.plan_report import HEADS, HarmRow, Report
 from kubepy.insight import Timeline
 from kubepy.insight.harm import Harm
 from kubepy.insight.picture import html, svg
@@ -16,7 +16,6 @@ from kubepy.terminal import shortened
 
 TITLE = "Plan"
 LONGEST_TITLE = 100  # characters, for which the picture has room
-HEADS = ("Workload", "Pods", "Lowest available", "Bound", "Finished")
 BAD = (DOES_NOT_FINISH, HURTS)
 
 
@@ -94,7 +93,7 @@ def harm_item(row: HarmRow) -> str:
 
 def table(report: Report) -> str:
     """Return the table of workloads; "" where there are none."""
-    head = "".join(f'<th scope="col">{name}</th>' for name in HEADS)
+    head = "".join(f'<th scope="col">{name.capitalize()}</th>' for name in HEADS)
     rows = "".join(rows_of(report.workloads))
     if not rows:
         return ""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.cli.plan_forks import PlannedCommand
-from kubepy.cli.plan_text import PlanText, moment
+from kubepy.cli.plan_text import PlanText, moment, required_of
 from kubepy.insight.harm import NEVER_FINISHES, Harm
 from kubepy.insight.plans import Plan, PlannedWorkload
 from kubepy.insight.policy import HeldCondition, PlanPolicy
@@ -21,6 +21,7 @@ from kubepy.insight.why.causes import CAUSES
 from kubepy.quoting import printable
 
 MOST_NAMED = 4  # objects in the verdict
+HEADS = ("workload", "pods", "lowest available", "bound", "finished")  # of the table of workloads
 
 
 class HarmRow(NamedTuple):
@@ -123,7 +124,9 @@ class Report:
         rows = []
         for harm in self.told_harm:
             workload = whys.get(harm.key)
-            never = harm.kind == NEVER_FINISHES and workload is not None
+            reasons: tuple[str, ...] = ()
+            if harm.kind == NEVER_FINISHES and workload is not None:
+                reasons = tuple(self._reasons(workload))
             rows.append(
                 HarmRow(
                     harm.kind,
@@ -131,7 +134,7 @@ class Report:
                     self.text.when(harm),
                     printable(change_of(harm)),
                     harm.kind in self.policy.fail_on,
-                    tuple(self._reasons(workload)) if never and workload is not None else (),
+                    reasons,
                 )
             )
         return rows
@@ -212,8 +215,8 @@ def share_of(numbers: Object) -> str:
 
 def required_by(after: Object) -> str:
     """Return `` (3 required by the budget web)``, or why pods are missing; "" for neither."""
-    if after.get("required") is not None:
-        budget = f" by the budget {after['budget']}" if after.get("budget") else ""
-        return f" ({after['required']} required{budget})"
+    required = required_of(after)
+    if required:
+        return f" ({required})"
     cause = after.get("cause", "")
     return f": {CAUSES.get(cause, cause)} ({cause})" if cause else ""

@@ -308,13 +308,7 @@ class RevisionsCommand(PlannedCommand):
         infos, _ = read_manifests(inner, self.before)
         for info in infos:
             if info.resource.storage_key not in HOLDERS:
-                unless_missing(
-                    inner.client.delete,
-                    info.resource.gvr,
-                    info.name,
-                    namespace=info.namespace,
-                    options=BACKGROUND,
-                )
+                delete_if_there(inner, info)
 
     def _begin(self, inner: ForkFactory) -> None:
         """Apply the manifests of the first revision. Raises SilentExit, after the reason."""
@@ -350,15 +344,20 @@ class RevisionsCommand(PlannedCommand):
         for key, info in reversed(self.applied.items()):
             if key in objects:
                 continue
-            deleted = unless_missing(
-                inner.client.delete,
-                info.resource.gvr,
-                info.name,
-                namespace=info.namespace,
-                options=BACKGROUND,
-            )
-            if deleted is not None:
+            if delete_if_there(inner, info):
                 inner.print(f"{info.printed_name} pruned")
+
+
+def delete_if_there(inner: ForkFactory, info: Info) -> bool:
+    """Delete the object that a manifest names; tell whether it was there."""
+    deleted = unless_missing(
+        inner.client.delete,
+        info.resource.gvr,
+        info.name,
+        namespace=info.namespace,
+        options=BACKGROUND,
+    )
+    return deleted is not None
 
 
 def apply_in_rounds(inner: ForkFactory, words: Sequence[str], side: Side) -> int:

@@ -735,14 +735,20 @@ class PlanText:
 
 def of_pods(before: Object, after: Object) -> str:
     """Return ``1/3 available, 2 required by the budget web, 3/3 before``."""
-    required = ""
-    if after.get("required") is not None:
-        budget = f" by the budget {after['budget']}" if after.get("budget") else ""
-        required = f", {after['required']} required{budget}"
-    return (
-        f"{after['available']}/{after['desired']} available{required}, "
-        f"{before['available']}/{before['desired']} before"
-    )
+    numbers = [f"{after['available']}/{after['desired']} available"]
+    required = required_of(after)
+    if required:
+        numbers.append(required)
+    numbers.append(f"{before['available']}/{before['desired']} before")
+    return ", ".join(numbers)
+
+
+def required_of(after: Object) -> str:
+    """Return ``2 required by the budget web``; "" where no number of pods is required."""
+    if after.get("required") is None:
+        return ""
+    budget = f" by the budget {after['budget']}" if after.get("budget") else ""
+    return f"{after['required']} required{budget}"
 
 
 def of_endpoints(before: Object, after: Object) -> str:

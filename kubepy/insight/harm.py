@@ -39,7 +39,7 @@ from kubepy.apiserver.views import BUDGETS
 from kubepy.insight import Course, Timeline
 from kubepy.insight.availability import JOBS, Availability, judge
 from kubepy.insight.bounds import DAEMON_SETS
-from kubepy.insight.prediction import Prediction, pending
+from kubepy.insight.prediction import CRON_JOBS, Prediction, pending
 from kubepy.insight.steps import (
     AVAILABLE,
     DELETED,
@@ -48,7 +48,14 @@ from kubepy.insight.steps import (
     TERMINATING,
     UNAVAILABLE,
 )
-from kubepy.insight.why.goals import GOALS, SERVICE_NAME, backends_of, is_done, port_of_backend
+from kubepy.insight.why.goals import (
+    GOALS,
+    SERVICE_NAME,
+    backends_of,
+    is_done,
+    port_of_backend,
+    ready_endpoints,
+)
 from kubepy.insight.why.scene import Scene
 from kubepy.runtime.checkpoint import Pending
 from kubepy.storage import Key
@@ -78,18 +85,17 @@ AUTOSCALERS = "horizontalpodautoscalers.autoscaling"
 NAMESPACES = "namespaces"
 # Their objects are kept as each write has left them.
 LOGGED = frozenset((SLICES, SERVICES, INGRESSES, CLAIMS, VOLUMES, BUDGETS))
-# Kinds whose objects are pods, or are judged by their pods.
-WITH_PODS = frozenset(
-    (
-        "cronjobs.batch",
-        "daemonsets.apps",
-        "deployments.apps",
-        "jobs.batch",
-        PODS,
-        "replicasets.apps",
-        "replicationcontrollers",
-        "statefulsets.apps",
-    )
+# Kinds whose objects are pods, or are judged by their pods. What no other one controls counts as a
+# workload.
+WORKLOADS = (
+    CRON_JOBS,
+    "daemonsets.apps",
+    "deployments.apps",
+    "jobs.batch",
+    PODS,
+    "replicasets.apps",
+    "replicationcontrollers",
+    "statefulsets.apps",
 )
 # Kinds that may be stuck because of another object, without a write of their own.
 DEPENDENT = (NODES, INGRESSES, AUTOSCALERS, BUDGETS)
@@ -398,7 +404,7 @@ class HarmSearch:
         written = [
             key
             for key in self._times
-            if key.resource not in WITH_PODS and key.resource not in NEVER_STUCK
+            if key.resource not in WORKLOADS and key.resource not in NEVER_STUCK
         ]
         behind = [service for write in self._log if (service := service_of(write.key, write.obj))]
         dependent = [
@@ -499,10 +505,12 @@ class HarmTime(NamedTuple):
 
 def longest_of(stretches: Iterable[HarmTime]) -> HarmTime:
     """Return the longest of some stretches, the first of several."""
-    return max(
-        stretches,
-        key=lambda stretch: float("inf") if stretch.seconds is None else stretch.seconds,
-    )
+    return max(stretches, key=length_of)
+
+
+def length_of(stretch: HarmTime) -> float:
+    """Return the seconds of a stretch; one that does not end is infinite."""
+    return float("inf") if stretch.seconds is None else stretch.seconds
 
 
 def stretches_of(
@@ -670,14 +678,6 @@ def service_of(key: Key, endpoint_slice: Object | None) -> Key | None:
         return None
     name = labels_of(endpoint_slice).get(SERVICE_NAME)
     return Key(SERVICES, key.namespace, name) if name else None
-
-
-def ready_endpoints(endpoint_slice: Object) -> int:
-    """Return how many endpoints of an EndpointSlice are ready."""
-    return sum(
-        nested_map(endpoint, "conditions").get("ready") is not False
-        for endpoint in nested_list(endpoint_slice, "endpoints")
-    )
 
 
 def port_names(obj: Object) -> tuple[str, ...]:
@@ -863,10 +863,7 @@ def unreachable_of(ports: Iterable[States]) -> tuple[int, HarmTime] | None:
     """Return how many endpoints a port had, and the longest time in which it had none any more;
     None where each port always had some, or never."""
     found = [harm for states in ports if (harm := unreachable_port(states)) is not None]
-    if not found:
-        return None
-    longest = longest_of([stretch for _, stretch in found])
-    return next(harm for harm in found if harm[1] == longest)
+    return max(found, key=lambda harm: length_of(harm[1]), default=None)
 
 
 def unreachable_port(states: States) -> tuple[int, HarmTime] | None:

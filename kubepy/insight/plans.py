@@ -21,6 +21,7 @@ from kubepy.insight.harm import (
     KINDS,
     NEVER_FINISHES,
     STUCK,
+    WORKLOADS,
     Harm,
     HarmSearch,
     Writes,
@@ -28,7 +29,7 @@ from kubepy.insight.harm import (
     is_suspended,
     numbers_of,
 )
-from kubepy.insight.prediction import Prediction, is_settled
+from kubepy.insight.prediction import CRON_JOBS, Prediction, is_settled
 from kubepy.insight.steps import AVAILABLE, NOT_READY, READY, UNAVAILABLE
 from kubepy.insight.timeline import timeline_document
 from kubepy.insight.why import Why, link_document, why_document
@@ -40,20 +41,8 @@ from kubepy.insight.why.workloads import PLAN_NOTES
 from kubepy.runtime.contention import Contest, Party
 from kubepy.storage import Key
 
-# What counts as a workload where no other workload controls it.
-WORKLOADS = (
-    "cronjobs.batch",
-    "daemonsets.apps",
-    "deployments.apps",
-    "jobs.batch",
-    "pods",
-    "replicasets.apps",
-    "replicationcontrollers",
-    "statefulsets.apps",
-)
 NAMESPACES = "namespaces"
 NODES = "nodes"
-CRON_JOBS = "cronjobs.batch"
 # What happens to pods that stay, though nobody does anything.
 BY_ITSELF = (AVAILABLE, NOT_READY, READY, UNAVAILABLE, "restarted")
 NOTES = merged([PLAN_NOTES])

@@ -270,7 +270,7 @@ data: {{text: "{"x" * 2_000}"}}
 
 
 def test_sections_are_shortened_in_their_order() -> None:
-    first, second = Section(["a" * 100] * 400), Section(["b" * 100] * 400, noun="rows")
+    first, second = Section(["a" * 100] * 400), Section(["b" * 100] * 400, noun=("row", "rows"))
     shorten([first, second])
     assert second.kept is None
     assert len(first.text) + len(second.text) + 4 <= plan_markdown.MOST_CHARACTERS
@@ -284,3 +284,5 @@ def test_sections_are_shortened_in_their_order() -> None:
         f"\n{700 - third.kept} lines are left out: the comment would be too long."
     )
     assert "400 rows are left out" in second.text
+    second.kept = 399
+    assert "\n1 row is left out: " in second.text

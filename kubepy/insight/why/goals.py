@@ -194,14 +194,15 @@ def ready_slices(scene: Scene, service: Object) -> list[Object]:
         for endpoint_slice in scene.list("endpointslices.discovery.k8s.io", namespace_of(service))
         if labels_of(endpoint_slice).get(SERVICE_NAME) == name_of(service)
     )
-    return [
-        endpoint_slice
-        for endpoint_slice in slices
-        if any(
-            nested_map(endpoint, "conditions").get("ready") is not False
-            for endpoint in nested_list(endpoint_slice, "endpoints")
-        )
-    ]
+    return [endpoint_slice for endpoint_slice in slices if ready_endpoints(endpoint_slice)]
+
+
+def ready_endpoints(endpoint_slice: Object) -> int:
+    """Return how many endpoints of an EndpointSlice are ready."""
+    return sum(
+        nested_map(endpoint, "conditions").get("ready") is not False
+        for endpoint in nested_list(endpoint_slice, "endpoints")
+    )
 
 
 def unserved_ports(scene: Scene, service: Object) -> list[int]:

@@ -234,7 +234,7 @@ class ImportRun:
                 continue
             factory.progress.clear()
             for line in (*content.unread, *content.without_objects):
-                factory.say(f"Warning: {line}: it stays as it was")
+                factory.say(f"Warning: could not be read, and stays as it was: {line}")
             factory.print(f"{imported.settings['clock']}  {changes}")
             factory.stdout.flush()
 

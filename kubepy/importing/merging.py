@@ -229,7 +229,13 @@ def _settings(
     present = cluster.store.settings()
     settings: dict[str, Any] = {
         "clock": imported.settings["clock"],
-        "absent": _absent(imported, cluster, stays, unread),
+        "absent": _absent(
+            imported,
+            cluster,
+            stays,
+            unread,
+            present.get("absent") or [],
+        ),
     }
     kubelet = dict(present.get("kubelet") or {})
     fresh = imported.settings.get("kubelet") or {}
@@ -255,7 +261,11 @@ def _settings(
 
 
 def _absent(
-    imported: ImportedCluster, cluster: LocalCluster, stays: Set[Key], unread: UnreadResources
+    imported: ImportedCluster,
+    cluster: LocalCluster,
+    stays: Set[Key],
+    unread: UnreadResources,
+    earlier: list[Object],
 ) -> list[Object] | None:
     """Return the setting ``absent``; None where there is nothing to put down.
 
@@ -265,7 +275,6 @@ def _absent(
     fresh = imported.settings.get("absent") or []
     if not unread:
         return fresh or None
-    earlier = cluster.store.settings().get("absent") or []
     entries = [*earlier, *(entry for entry in fresh if entry not in earlier)]
     lacking = [entry for entry in entries if not _is_present(entry, cluster, stays)]
     return lacking or None

@@ -266,6 +266,29 @@ def test_objects_of_an_answer_that_is_none_stay(running: RunningCluster, answer:
     assert contents(running.state) == before
 
 
+def test_recording_goes_on_when_a_request_fails(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = RunningCluster(world, tmp_path)
+    files: list[int] = []
+
+    def wait(seconds: float) -> None:
+        files.append(len(contents(running.state)))
+        if len(files) == 3:
+            raise KeyboardInterrupt
+        running.file_of("secrets").unlink(missing_ok=True)
+
+    monkeypatch.setattr("kubepy.cli.importing.time.sleep", wait)
+    done = running.bring("--record=30s")
+    assert done.out.count(" 0 removed\n") == 2
+    warning = (
+        "Warning: could not be read, and stays as it was: secrets: Error from server "
+        "(TooManyRequests): try later\n"
+    )
+    assert done.err.count(warning) == 2
+    assert len(set(files)) == 1
+
+
 def test_objects_of_a_request_that_was_answered_are_removed(running: RunningCluster) -> None:
     running.file_of("secrets").unlink()
     config_maps = running.file_of("configmaps")

@@ -7,9 +7,12 @@ export PYTHONDONTWRITEBYTECODE :=
 BIN := $(VENV)/bin
 
 # Unit tests: those of the packages below the command line. Acceptance tests: those that run whole commands.
-UNIT := tests/api tests/apiserver tests/controllers tests/insight tests/kubelet tests/runtime tests/scheduler tests/server tests/shell tests/storage
+UNIT := tests/api tests/apiserver tests/controllers tests/importing tests/insight tests/kubelet tests/runtime tests/scheduler tests/server tests/shell tests/storage
 ACCEPTANCE := tests/bundles tests/cli tests/clients tests/conformance tests/python tests/torture $(wildcard tests/test_*.py)
 PYTEST := $(BIN)/pytest -n auto --dist worksteal  # a worker for each core
+# Acceptance tests wait much: for quiet, for clocks, for a second to pass. Two workers share a core.
+CORES := $(shell getconf _NPROCESSORS_ONLN)
+WAITING_PYTEST := $(BIN)/pytest -n $(shell expr $(CORES) \* 2) --dist worksteal
 
 .PHONY: demo serve test unit acceptance clients test-etcd test-interop etcd torture bundles check bench bench-short bench-record bench-parts pythons completions docs generated clean
 
@@ -30,7 +33,7 @@ unit: $(VENV)/.installed
 	$(PYTEST) $(UNIT) --cov --cov-report= --cov-fail-under=0  # `coverage report` has the limit
 
 acceptance: $(VENV)/.installed
-	$(PYTEST) $(ACCEPTANCE)
+	$(WAITING_PYTEST) $(ACCEPTANCE)
 
 # The clients kubernetes, kr8s, lightkube, kopf and helm against `kubepy serve`
 clients: $(VENV)/.installed

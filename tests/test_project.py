@@ -163,3 +163,16 @@ def test_first_plan_of_readme_is_what_reader_gets(tmp_path: Path) -> None:
         printed += f"$ {command}\n{done.stdout}{done.stderr}"
     assert "\n$ kubepy plan " in printed
     assert printed == shown[1]
+
+
+def test_makefile_runs_tests_of_every_folder() -> None:
+    """Continuous integration runs the unit and the acceptance tests: a folder that is in neither
+    is tested by nobody."""
+    rules = (PROJECT / "Makefile").read_text()
+    lists = re.findall(r"^(?:UNIT|ACCEPTANCE) := (.*)$", rules, re.MULTILINE)
+    named = {word for words in lists for word in words.split()}
+    folders = {
+        f"tests/{path.relative_to(PROJECT / 'tests').parts[0]}"
+        for path in PROJECT.glob("tests/*/**/test_*.py")
+    }
+    assert folders - named == set()

@@ -1376,7 +1376,7 @@ class Client:
     def move_time_to(self, moment: datetime) -> None:
         """Move the cluster's own time, in a transaction of its own unless one is open; never
         backwards."""
-        with self.joined():
+        with nullcontext() if self._batch is not None else self._storage_transaction():
             if moment > self.clock.now():
                 self.clock.move_to(moment)
 

@@ -22,7 +22,7 @@ with lazy_imports():
     from kubepy.cli import installation
     from kubepy.controlplane import groups
     from kubepy.server import application as applications
-    from kubepy.server import certificates, clientcertificates, listener, signing
+    from kubepy.server import certificates, clientcertificates, idletime, listener, signing
 
 KUBECONFIG = os.path.join(".kubepy", "kubeconfig")
 PORT = 6443
@@ -59,6 +59,14 @@ class ServeCommandOptions(Options):
         default="AlwaysAllow",
         help="AlwaysAllow, or RBAC: enforce the roles that are in the folder.",
     )
+    time: str = string_flag(
+        "time",
+        default="cluster",
+        help="cluster: the system's time, or the cluster's own, which commands move; or "
+        "when-idle: the cluster's own, which also goes on while no request is open and every "
+        "watch has been read (when-idle,after=50ms,speed=1000: clients must be quiet for 50 ms, "
+        "and 1000 seconds pass in one).",
+    )
 
 
 @command(
@@ -76,6 +84,9 @@ kubepy serve --controllers=off
 
 # With the garbage collector and what removes namespaces, and no other controller
 kubepy serve --controllers=gc,namespace
+
+# Let the cluster's own time go on whenever all clients wait
+kubepy serve --time=when-idle
 
 # For users with certificates by a CA
 kubepy serve --client-ca-file=ca.crt --authorization=RBAC
@@ -114,6 +125,10 @@ def _run(factory: Factory, options: ServeCommandOptions) -> list[int]:
         names = groups.reconcilers_of(options.controllers)
     except groups.UnknownGroupError as error:
         raise CliError(f"--controllers: {error}") from None
+    try:
+        pace = idletime.parse_pace(options.time)
+    except idletime.TimeFlagError as error:
+        raise CliError(f"--time: {error}") from None
     client_ca = read_client_ca(options.client_ca_file) if options.client_ca_file else ""
     try:
         sockets = listener.listen(options.address, options.port)
@@ -133,6 +148,7 @@ def _run(factory: Factory, options: ServeCommandOptions) -> list[int]:
             options.authorization,
             names,
             factory.options.v,
+            pace=pace,
         ),
         token=keys.token,
         signing_key=keys.signing_key,

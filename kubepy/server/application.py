@@ -33,8 +33,11 @@ from kubepy.storage import StorageError
 
 with lazy_imports():
     from kubepy.kubelet import heartbeats
+    from kubepy.server import idletime
 
 if TYPE_CHECKING:
+    from kubepy.server.activity import Activity
+    from kubepy.server.idletime import IdlePace
     from kubepy.server.signing import CertificateSigner
 
 T = TypeVar("T")
@@ -50,6 +53,8 @@ class ServeOptions(NamedTuple):
     :ivar verbosity: the value of ``-v``.
     :ivar user: the user whose token the application has; None: the administrator.
     :ivar settings: those of a cluster in memory, which is made.
+    :ivar pace: how the cluster's own time goes on while clients wait; None: it is moved by others
+        alone.
     """
 
     address: str = "127.0.0.1"
@@ -59,6 +64,7 @@ class ServeOptions(NamedTuple):
     verbosity: int = 0
     user: Object | None = None
     settings: Mapping[str, Any] = MappingProxyType({})
+    pace: IdlePace | None = None
 
     @property
     def runs_kubelets(self) -> bool:
@@ -96,6 +102,8 @@ class Application:
     :param credentials: how they are issued and checked besides, and who signs certificates.
     :param log: takes a line for the operator of the server.
     :ivar stopping: is set when the server ends: streams are to end.
+    :ivar clock: the time of the cluster, once it is open.
+    :ivar activity: what clients do, where that decides how time goes on.
     """
 
     def __init__(
@@ -127,6 +135,9 @@ class Application:
         )  # that were answered, by the labels of their metric
         self.stopping = asyncio.Event()
         self._heartbeats: asyncio.Task[None] | None = None
+        self.clock = Clock()
+        self.activity: Activity | None = None
+        self._idle_time: asyncio.Task[None] | None = None
 
     def _new_controllers(self) -> Controllers:
         options = self.options
@@ -142,6 +153,7 @@ class Application:
         cluster = open_shared(self.place, self.options.settings)
         if cluster.worktree is not None:
             cluster.worktree.set_warn(lambda text: self.log(f"Warning: {text}"))
+        self.clock = cluster.clock
         cluster.client.use_authorization(self.options.authorization)
         self.watch_cache.attach(cluster)
         if self.token:
@@ -157,6 +169,8 @@ class Application:
     async def start(self) -> None:
         """Open the cluster, and do what an API server does once. Raises NoClusterError,
         FolderError."""
+        if self.options.pace is not None:
+            await self._begin_idle_time(self.options.pace)
         await self.backend.write(lambda cluster: cluster.start())
         self.watch_cache.start()
         if self._signer is not None:
@@ -165,6 +179,18 @@ class Application:
             self._heartbeats = asyncio.create_task(self._keep_leases())
         if self.controllers is not None:
             self.controllers.start()
+
+    async def _begin_idle_time(self, pace: IdlePace) -> None:
+        """Let the cluster's own time go on while clients wait. Raises NoOwnTimeError."""
+        await self.backend.read(idletime.IdleTime.check)
+
+        def moved() -> None:
+            if self.controllers is not None:
+                self.controllers.tell(WRITTEN)
+
+        idle_time = idletime.IdleTime(pace, self.backend, self.watch_cache, moved, self.log)
+        self.activity = idle_time.activity
+        self._idle_time = asyncio.create_task(idle_time.run())
 
     async def read(self, function: Callable[[LocalCluster], T]) -> T:
         """Run a function that only reads."""
@@ -197,7 +223,7 @@ class Application:
     async def stop(self) -> None:
         """End all streams in order."""
         self.stopping.set()
-        for task in (self._heartbeats, self._signing):
+        for task in (self._heartbeats, self._signing, self._idle_time):
             if task is not None:
                 task.cancel()
 

@@ -13,8 +13,9 @@ import gzip
 import hmac
 import random
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager, suppress
+from email.utils import formatdate
 from typing import Any
 from urllib.parse import parse_qs
 from uuid import UUID
@@ -25,6 +26,7 @@ from kubepy.api.values import goformat
 from kubepy.apiserver.authorization import PRIVILEGED_GROUP
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.server import authentication, health, livepage, negotiation, requestinfo, routes, watch
+from kubepy.server.activity import OpenStream, Visit, is_observer
 from kubepy.server.application import Application
 from kubepy.server.clientcertificates import CERTIFICATE_USER
 from kubepy.server.messages import (
@@ -73,9 +75,22 @@ class HandlerChain:
     def __init__(self, application: Application) -> None:
         self._application = application
         self._timelines = livepage.LiveTimelines()
+        self._date = ClusterDate(application)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
+        activity = self._application.activity
+        if activity is None or is_observer(scope["path"]):
+            await self._serve(scope, receive, send, None)
+            return
+        async with activity.request() as visit:
+            await self._serve(scope, receive, send, visit)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, visit: Visit | None) -> None:
+        """Answer one request.
+
+        :param visit: counts it, where it counts.
+        """
         if scope["type"] == WEBSOCKET:
             send = as_rejection(send)
         request = request_of(scope)
@@ -94,19 +109,26 @@ class HandlerChain:
 
         if isinstance(answer, Upgrade):
             health.count_request(self._application.requests, request, info, SWITCHED)
-            await self._serve_upgrade(answer, protocol, WebSocket(receive, send))
+            touch = visit.touch if visit is not None else nothing
+            socket = WebSocket(receive, send, touch)
+            with as_stream(visit, scope, answer.is_complete):
+                await self._serve_upgrade(answer, protocol, socket)
             return
         answer = answer._replace(headers=(*answer.headers, *warning_headers(warnings)))
         health.count_request(self._application.requests, request, info, answer.status)
         headers = {
             "audit-id": request.header("audit-id") or new_id(),
             "cache-control": "no-cache, private",
+            "date": self._date.header(),
         }
         sender = Sender(scope, send)
         if isinstance(answer, Response):
             await sender.send_response(answer, headers)
         else:
-            await self._stream(answer, headers, receive, sender)
+            with as_stream(visit, scope, answer.is_complete) as stream:
+                if visit is not None and stream is not None:
+                    answer = answer._replace(pieces=visit.counted(answer.pieces, stream))
+                await self._stream(answer, headers, receive, sender)
 
     async def _serve_upgrade(self, upgrade: Upgrade, protocol: str, socket: WebSocket) -> None:
         """Serve a WebSocket until it is closed; a defect closes it."""
@@ -239,6 +261,22 @@ class HandlerChain:
                 )
 
 
+class ClusterDate:
+    """Makes the header ``Date``: the time of the cluster, by which it stamps its objects."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+        self._second = 0
+        self._header = ""
+
+    def header(self) -> str:
+        second = int(self._application.clock.now().timestamp())
+        if second != self._second or not self._header:
+            self._second = second
+            self._header = formatdate(second, usegmt=True)
+        return self._header
+
+
 class Sender:
     """Sends to one client, with patience."""
 
@@ -308,6 +346,24 @@ def request_of(scope: Scope) -> HttpRequest:
         header_lines=lines,
         certificate_user=user,
     )
+
+
+@contextmanager
+def as_stream(
+    visit: Visit | None, scope: Scope, is_complete: Callable[[], bool]
+) -> Iterator[OpenStream | None]:
+    """Let a request count as a stream during a block, where it counts."""
+    if visit is None:
+        yield None
+        return
+    stream = OpenStream(is_complete, scope.get("state", {}).get("has_unread", nothing))
+    with visit.as_stream(stream):
+        yield stream
+
+
+def nothing() -> bool:
+    """Return that there is nothing."""
+    return False
 
 
 def as_rejection(send: Send) -> Send:

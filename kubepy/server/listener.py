@@ -19,6 +19,7 @@ import ssl
 import time
 from asyncio import sslproto
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import h11
@@ -27,7 +28,7 @@ from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
 from uvicorn.server import Server
 
-from kubepy.server import clientcertificates
+from kubepy.server import clientcertificates, unread
 from kubepy.server.chain import HandlerChain
 from kubepy.server.gateway import Gateway, GatewayOptions
 from kubepy.server.memory import MemoryKeeper
@@ -62,7 +63,10 @@ class HttpConnection(H11Protocol):
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        self.app_state = {"abort": transport.abort}
+        self.app_state = {
+            "abort": transport.abort,
+            "has_unread": partial(unread.has_unread, transport),
+        }
         if user := _certificate_user(transport):
             self.app_state[clientcertificates.CERTIFICATE_USER] = user
         super().connection_made(transport)
@@ -214,6 +218,7 @@ class HttpServer(Server):
             access_log=False,
             proxy_headers=False,
             server_header=False,
+            date_header=False,  # the chain has the cluster's
             timeout_keep_alive=IDLE_SECONDS,
             h11_max_incomplete_event_size=HEADER_BYTES,
         )

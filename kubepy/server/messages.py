@@ -94,12 +94,16 @@ class Response(NamedTuple):
 
 
 class StreamResponse(NamedTuple):
-    """An answer whose body comes in pieces, each sent at once: a watch, or a followed log."""
+    """An answer whose body comes in pieces, each sent at once: a watch, or a followed log.
+
+    :ivar is_complete: tells whether everything that has happened is in the pieces that were made.
+    """
 
     status: int
     pieces: AsyncIterator[bytes]
     content_type: str = JSON
     headers: Headers = ()
+    is_complete: Callable[[], bool] = lambda: True
 
 
 class HandlerContext(NamedTuple):

@@ -113,8 +113,8 @@ async def watch(
     content_type = (
         JSON if view.media.media_type == JSON else f"{view.media.media_type};stream=watch"
     )
-    pieces = Watcher(watches, channel, start, time.monotonic() + seconds).pieces()
-    return StreamResponse(200, pieces, content_type, start.headers)
+    watcher = Watcher(watches, channel, start, time.monotonic() + seconds)
+    return StreamResponse(200, watcher.pieces(), content_type, start.headers, watcher.is_complete)
 
 
 def _begin(context: HandlerContext, asked: float, warnings: dict[str, None]) -> WatchStart:
@@ -375,6 +375,11 @@ class Channel:
         reached = self.position if end == len(self._frames) else self._frames[end - 1][0]
         return b"".join(encoded for _, encoded in self._frames[start:end]), max(reached, position)
 
+    def is_read(self, position: int) -> bool:
+        """Return whether nothing that the cache has follows a position."""
+        has_frames = bool(self._frames) and self._frames[-1][0] > position
+        return not has_frames and self.latest(self.position) >= self._watches.cache.revision
+
     def latest(self, position: int) -> int:
         """Return the newest revision up to which nothing follows a position that has all frames."""
         try:
@@ -458,6 +463,7 @@ class Watcher:
         self._has_columns = not start.view.is_table
         self._position = start.revision
         self._has_sent = False
+        self._is_waiting = False
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """Yield the events in pieces, each of whole events."""
@@ -474,6 +480,10 @@ class Watcher:
                 yield self._error(error)
         finally:
             self._channel.leave()
+
+    def is_complete(self) -> bool:
+        """Return whether the watcher waits for more than the cache has."""
+        return self._is_waiting and self._channel.is_read(self._position)
 
     async def _sent(self, piece: bytes) -> bytes:
         self._has_sent = True
@@ -523,9 +533,11 @@ class Watcher:
                 yield self._bookmark()
                 bookmark_due = self._next_bookmark()
             else:
+                self._is_waiting = True
                 await channel.wait(
                     min(self._deadline, bookmark_due if bookmarks else self._deadline) - now
                 )
+                self._is_waiting = False
 
     def _next_bookmark(self) -> float:
         """Return when the next bookmark is due: each minute, and shortly before the end."""

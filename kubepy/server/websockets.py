@@ -22,15 +22,20 @@ PIECE = 32 * 1024
 
 
 class WebSocket:
-    """An open WebSocket, as ASGI passes it on."""
+    """An open WebSocket, as ASGI passes it on.
+
+    :param touch: is called for each message, as a sign of the client.
+    """
 
     def __init__(
         self,
         receive: Callable[[], Awaitable[Message]],
         send: Callable[[Message], Awaitable[None]],
+        touch: Callable[[], object] = lambda: None,
     ) -> None:
         self._receive = receive
         self._send = send
+        self._touch = touch
 
     async def accept(self, protocol: str, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
         await self._send(
@@ -45,6 +50,7 @@ class WebSocket:
         """Return the next message, None at the end."""
         while True:
             message = await self._receive()
+            self._touch()
             if message["type"] == "websocket.disconnect":
                 return None
             if message["type"] != "websocket.receive":
@@ -56,6 +62,7 @@ class WebSocket:
     async def send(self, data: bytes | str) -> None:
         kind = "text" if isinstance(data, str) else "bytes"
         await self._send({"type": "websocket.send", kind: data})
+        self._touch()
 
     async def close(self, code: int = NORMAL) -> None:
         await self._send({"type": "websocket.close", "code": code})
@@ -66,10 +73,12 @@ class Upgrade(NamedTuple):
 
     :ivar protocols: those that are spoken; "" for a client that names none.
     :ivar serve: serves the connection that has been opened with one of them.
+    :ivar is_complete: tells whether everything that has happened was sent, as in a watch.
     """
 
     protocols: Sequence[str]
     serve: Callable[[WebSocket, str], Awaitable[None]]
+    is_complete: Callable[[], bool] = lambda: True
 
     def choose(self, requested: Sequence[str]) -> str:
         """Return the first protocol of a client that is spoken. Raises Forbidden."""

@@ -26,6 +26,7 @@ from kubepy.server.application import Application, CredentialOptions, ServeOptio
 from kubepy.server.clientcertificates import certificates_of
 from kubepy.server.envtest import featuregates
 from kubepy.server.envtest.flags import ServerArguments, ServerFlagError, help_text, parse_arguments
+from kubepy.server.idletime import CLUSTER, IdlePace, TimeFlagError, parse_pace
 from kubepy.storage import StorageError
 from kubepy.terminal import guard_process
 
@@ -33,6 +34,7 @@ with lazy_imports():
     from kubepy.server import certificates
 
 CONTROLLERS_VARIABLE = "KUBEPY_ENVTEST_CONTROLLERS"
+TIME_VARIABLE = "KUBEPY_ENVTEST_TIME"
 PORT = 6443
 ALWAYS_ALLOW, RBAC, NODE = "AlwaysAllow", "RBAC", "Node"
 UNSERVED_MODES = ("ABAC", "AlwaysDeny", "Webhook")
@@ -178,13 +180,15 @@ def plan_of(arguments: ServerArguments, controllers: str, notes: ServerLog) -> S
         names = reconcilers_of(controllers or API)
     except UnknownGroupError as error:
         raise ServerStartError(f"{CONTROLLERS_VARIABLE}: {error}") from None
+    pace = _pace(os.environ.get(TIME_VARIABLE, ""))
     address = arguments.last("bind-address", "0.0.0.0")
     options = ServeOptions(
         address,
         authorization=_authorization(arguments),
         controllers=names,
         verbosity=_number(arguments, "v", 0, 1 << 31),
-        settings=_settings(arguments, notes),
+        settings=_settings(arguments, notes) | _clock(pace),
+        pace=pace,
     )
     signing_key, credentials = _account_tokens(arguments)
     return ServerPlan(
@@ -195,6 +199,19 @@ def plan_of(arguments: ServerArguments, controllers: str, notes: ServerLog) -> S
         signing_key,
         credentials,
     )
+
+
+def _pace(text: str) -> IdlePace | None:
+    """Read how the cluster's time goes on. Raises ServerStartError."""
+    try:
+        return parse_pace(text or CLUSTER)
+    except TimeFlagError as error:
+        raise ServerStartError(f"{TIME_VARIABLE}: {error}") from None
+
+
+def _clock(pace: IdlePace | None) -> dict[str, Any]:
+    """Return the setting of a time of its own, which begins now, where that is to be moved."""
+    return {} if pace is None else {"clock": Clock().timestamp()}
 
 
 def _number(arguments: ServerArguments, name: str, default: int, highest: int) -> int:

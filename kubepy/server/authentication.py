@@ -7,6 +7,7 @@ without a certificate and without a token. Upstream: ``apiserver/pkg/authenticat
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ from kubepy.apiserver.authorization import (
     with_implied_groups,
 )
 from kubepy.quoting import quote
+from kubepy.server.websockets import PROTOCOLS, WEBSOCKET, split_protocols
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
@@ -89,8 +91,10 @@ def authenticate(request: HttpRequest, cluster: LocalCluster) -> Object:
     if request.certificate_user is not None:
         return request.certificate_user
     scheme, _, rest = next(iter(request.header_values("authorization")), "").strip().partition(" ")
-    token = rest.partition(" ")[0]
-    if scheme.lower() == "bearer" and token:
+    token = rest.partition(" ")[0] if scheme.lower() == "bearer" else ""
+    if not token and request.header("upgrade") == WEBSOCKET:
+        token = _protocol_token(request)
+    if token:
         try:
             return cluster.client.tokens.authenticate(token).user
         except TokenError:
@@ -98,6 +102,24 @@ def authenticate(request: HttpRequest, cluster: LocalCluster) -> Object:
     if unquote(request.path) in HEALTH_PATHS:
         return new_user(ANONYMOUS, [ALL_UNAUTHENTICATED])
     raise errors.Unauthorized("Unauthorized")
+
+
+def _protocol_token(request: HttpRequest) -> str:
+    """Return the token that a WebSocket names among its protocols, as browsers do, which cannot
+    set headers; "" without one. Raises Unauthorized. Upstream:
+    ``apiserver/pkg/authentication/request/websocket``."""
+    protocols, tokens = split_protocols(
+        [word.strip() for word in request.header(PROTOCOLS).split(",") if word.strip()]
+    )
+    if not tokens:
+        return ""
+    if len(tokens) > 1 or not protocols:
+        raise errors.Unauthorized("Unauthorized")
+    padding = "=" * (-len(tokens[0]) % 4)
+    try:
+        return base64.b64decode(f"{tokens[0]}{padding}", b"-_", validate=True).decode()
+    except ValueError:
+        raise errors.Unauthorized("Unauthorized") from None
 
 
 # --- impersonation --------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from kubepy.api.meta import Object
 from kubepy.api.values import goformat
 from kubepy.apiserver.authorization import PRIVILEGED_GROUP
 from kubepy.apiserver.cluster import LocalCluster
+from kubepy.lazy import lazy_imports
 from kubepy.server import authentication, health, livepage, negotiation, requestinfo, routes, watch
 from kubepy.server.activity import OpenStream, Visit, is_observer
 from kubepy.server.application import Application
@@ -39,8 +40,11 @@ from kubepy.server.messages import (
     Response,
     StreamResponse,
 )
-from kubepy.server.websockets import Upgrade, WebSocket
+from kubepy.server.websockets import PROTOCOLS, WEBSOCKET, Upgrade, WebSocket, split_protocols
 from kubepy.storage import LockTimeoutError, RemovedError, StorageError
+
+with lazy_imports():
+    from kubepy.server import watchsockets
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -57,7 +61,6 @@ PIECE_BYTES = 256 * 1024
 END_SECONDS = 2.0  # … and the end of one
 GZIP_BYTES = 128 * 1024  # ``defaultGzipThresholdBytes``
 WARNING_RUNES, ALL_WARNINGS_RUNES = 256, 4 * 1024  # ``truncateItemRunes``, ``truncateAtTotalRunes``
-WEBSOCKET = "websocket"  # the type of an ASGI scope
 SWITCHED = 101
 INTERNAL_ERROR = 1011  # the code with which a WebSocket is closed
 CLOSING = (408, 413, 504)
@@ -100,6 +103,8 @@ class HandlerChain:
         try:
             info = requestinfo.parse_request_info(request)
             answer = await self._answer(request, info, receive, warnings)
+            if isinstance(answer, StreamResponse) and scope["type"] == WEBSOCKET:
+                answer = self._watch_upgrade(scope, request, answer)
             if isinstance(answer, Upgrade):
                 protocol = chosen_protocol(scope, answer)
         except Disconnected:
@@ -130,6 +135,14 @@ class HandlerChain:
                     answer = answer._replace(pieces=visit.counted(answer.pieces, stream))
                 await self._stream(answer, headers, receive, sender)
 
+    def _watch_upgrade(
+        self, scope: Scope, request: HttpRequest, answer: StreamResponse
+    ) -> watchsockets.WatchUpgrade:
+        abort = scope.get("state", {}).get("abort", nothing)
+        return watchsockets.upgrade_of(
+            request, answer, self._application.stopping, SEND_SECONDS, abort
+        )
+
     async def _serve_upgrade(self, upgrade: Upgrade, protocol: str, socket: WebSocket) -> None:
         """Serve a WebSocket until it is closed; a defect closes it."""
         await socket.accept(protocol)
@@ -137,6 +150,11 @@ class HandlerChain:
             await upgrade.serve(socket, protocol)
         except (StorageError, errors.Status) as error:
             self._application.log(f"error: a WebSocket: {error}")
+            await socket.close(INTERNAL_ERROR)
+        except OSError:
+            return  # the client has gone
+        except Exception as error:
+            self._application.log_defect("a WebSocket", error)
             await socket.close(INTERNAL_ERROR)
 
     async def _answer(
@@ -332,7 +350,11 @@ def request_of(scope: Scope) -> HttpRequest:
     for name, value in lines:
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     if scope["type"] == WEBSOCKET:  # ASGI leaves out what makes it one
-        headers |= {"connection": "upgrade", "upgrade": WEBSOCKET}
+        headers |= {
+            "connection": "upgrade",
+            "upgrade": WEBSOCKET,
+            PROTOCOLS: ",".join(scope["subprotocols"]),
+        }
     query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
     path = (
         re.sub("^https?://[^/?]*", "", scope["raw_path"].decode("latin-1")) or "/"
@@ -366,6 +388,15 @@ def nothing() -> bool:
     return False
 
 
+def is_watch(scope: Scope) -> bool:
+    """Tell whether a request is for a watch."""
+    try:
+        info = requestinfo.parse_request_info(request_of(scope))
+    except errors.Status:  # the handler says what is wrong with it
+        return False
+    return info.is_resource_request and info.verb == "watch"
+
+
 def as_rejection(send: Send) -> Send:
     """Return a function that sends the answer to a request for a WebSocket as ASGI wants it."""
 
@@ -383,7 +414,8 @@ def chosen_protocol(scope: Scope, upgrade: Upgrade) -> str:
     that is for none, Forbidden if the client has no such protocol."""
     if scope["type"] != WEBSOCKET:
         raise errors.BadRequest("Upgrade request required")
-    return upgrade.choose(scope["subprotocols"])
+    protocols, _ = split_protocols(scope["subprotocols"])
+    return upgrade.choose(protocols)
 
 
 async def with_body(request: HttpRequest, receive: Receive) -> HttpRequest:

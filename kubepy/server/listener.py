@@ -18,7 +18,7 @@ import socket
 import ssl
 import time
 from asyncio import sslproto
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,7 +29,7 @@ from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
 from uvicorn.server import Server
 
 from kubepy.server import clientcertificates, unread
-from kubepy.server.chain import HandlerChain
+from kubepy.server.chain import HandlerChain, is_watch
 from kubepy.server.gateway import Gateway, GatewayOptions
 from kubepy.server.memory import MemoryKeeper
 from kubepy.storage import StorageError
@@ -98,12 +98,14 @@ class HttpConnection(H11Protocol):
             self._expect_headers()
 
     def _should_upgrade_to_ws(self) -> bool:
-        """Tell whether a request for a WebSocket becomes one: what is no stream of a pod is
-        answered as if the header was not there."""
-        path = self.scope["path"]
+        """Tell whether a request for a WebSocket becomes one: what is neither a watch nor a stream
+        of a pod is answered as if the header was not there."""
+        scope: MutableMapping[str, Any] = {**self.scope}
         if isinstance(self.app, Gateway):
-            path = self.app.inner_path(path)
-        return CONNECTED.fullmatch(path) is not None
+            scope = self.app.inner_scope(scope)
+        if CONNECTED.fullmatch(scope["path"]) is not None:
+            return True
+        return is_watch(scope)
 
     def _unsupported_upgrade_warning(self) -> None:
         """Say nothing of requests that do not become a WebSocket."""

@@ -18,6 +18,9 @@ CLOSE_SIGNAL = 255
 V4, V4_BASE64, V5 = "v4.channel.k8s.io", "v4.base64.channel.k8s.io", "v5.channel.k8s.io"
 V1, V1_BASE64 = "channel.k8s.io", "base64.channel.k8s.io"
 NORMAL, GOING_AWAY = 1000, 1001
+WEBSOCKET = "websocket"  # the protocol of an upgrade, and the type of an ASGI scope
+PROTOCOLS = "sec-websocket-protocol"
+TOKEN_PREFIX = "base64url.bearer.authorization.k8s.io."  # before the token of a browser
 PIECE = 32 * 1024
 
 
@@ -89,6 +92,16 @@ class Upgrade(NamedTuple):
             f"requested protocol(s) are not supported: [{' '.join(requested)}]; supports "
             f"[{' '.join(self.protocols)}]"
         )
+
+
+def split_protocols(requested: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the protocols that a client speaks, and the encoded tokens that it names among
+    them."""
+    protocols = [word for word in requested if not word.startswith(TOKEN_PREFIX)]
+    tokens = [
+        word.removeprefix(TOKEN_PREFIX) for word in requested if word.startswith(TOKEN_PREFIX)
+    ]
+    return protocols, tokens
 
 
 class Channels:

@@ -1,0 +1,96 @@
+"""Watches over WebSockets, as browsers use them: a message for each event.
+
+Events in JSON are texts, in protobuf they are binary and without the length that stands before them
+in a stream. What a client sends is ignored. Upstream: ``WatchServer.HandleWS`` in
+``apiserver/pkg/endpoints/handlers/watch.go``, ``golang.org/x/net/websocket``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+
+from kubepy.api import errors
+from kubepy.server.messages import PROTOBUF, HttpRequest, StreamResponse
+from kubepy.server.websockets import Upgrade, WebSocket
+
+LENGTH_BYTES = 4
+
+
+class WatchUpgrade(Upgrade):
+    """A watch over a WebSocket: it speaks the one protocol that a client names, whatever it is."""
+
+    def choose(self, requested: Sequence[str]) -> str:
+        """Return the only protocol of a client, "" without one. Raises BadRequest."""
+        if len(requested) > 1:
+            raise errors.BadRequest(
+                "a watch over a WebSocket takes one protocol: websocket: bad protocol"
+            )
+        return requested[0] if requested else ""
+
+
+def upgrade_of(
+    request: HttpRequest,
+    answer: StreamResponse,
+    stopping: asyncio.Event,
+    patience: float,
+    abort: Callable[[], object],
+) -> WatchUpgrade:
+    """Return the answer to a watch as a WebSocket. Raises Forbidden for a client that does not say
+    from where its program is, as browsers do.
+
+    :param stopping: is set when the server ends.
+    :param patience: so many seconds a client may take to read an event …
+    :param abort: … before its connection is closed by this.
+    """
+    if not request.header("origin"):
+        raise errors.Forbidden("a watch over a WebSocket needs the header Origin: null origin")
+    is_binary = answer.content_type.startswith(PROTOBUF)
+
+    async def forward(socket: WebSocket) -> None:
+        async for piece in answer.pieces:
+            for message in binary_messages(piece) if is_binary else text_messages(piece):
+                async with asyncio.timeout(patience):
+                    await socket.send(message)
+
+    async def wait_for_end(socket: WebSocket) -> None:
+        while await socket.receive() is not None:
+            pass
+
+    async def serve(socket: WebSocket, protocol: str) -> None:
+        tasks = [
+            asyncio.ensure_future(job)
+            for job in (forward(socket), wait_for_end(socket), stopping.wait())
+        ]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            outcome, *_ = await asyncio.gather(*tasks, return_exceptions=True)
+            if close := getattr(answer.pieces, "aclose", None):
+                await close()
+        if isinstance(outcome, TimeoutError):
+            abort()
+        elif isinstance(outcome, Exception):
+            raise outcome
+        else:
+            await socket.close()
+
+    return WatchUpgrade((), serve, answer.is_complete)
+
+
+def text_messages(piece: bytes) -> Iterator[str]:
+    """Yield the events of a piece of a stream in JSON, each with the end of its line."""
+    for line in piece.decode().split("\n")[:-1]:
+        yield f"{line}\n"
+
+
+def binary_messages(piece: bytes) -> Iterator[bytes]:
+    """Yield the events of a piece of a stream in protobuf, without their lengths."""
+    start = 0
+    while start < len(piece):
+        begin = start + LENGTH_BYTES
+        end = begin + int.from_bytes(piece[start:begin], "big")
+        yield piece[begin:end]
+        start = end

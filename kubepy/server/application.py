@@ -28,6 +28,7 @@ from kubepy.server.controllers import (
     Controllers,
     ControllerThread,
 )
+from kubepy.server.timers import Timers
 from kubepy.server.watchcache import WatchCache
 from kubepy.storage import StorageError
 
@@ -103,6 +104,7 @@ class Application:
     :param log: takes a line for the operator of the server.
     :ivar stopping: is set when the server ends: streams are to end.
     :ivar clock: the time of the cluster, once it is open.
+    :ivar timers: the moments of it for which clients wait.
     :ivar activity: what clients do, where that decides how time goes on.
     """
 
@@ -136,6 +138,7 @@ class Application:
         self.stopping = asyncio.Event()
         self._heartbeats: asyncio.Task[None] | None = None
         self.clock = Clock()
+        self.timers = Timers()
         self.activity: Activity | None = None
         self._idle_time: asyncio.Task[None] | None = None
 
@@ -188,7 +191,9 @@ class Application:
             if self.controllers is not None:
                 self.controllers.tell(WRITTEN)
 
-        idle_time = idletime.IdleTime(pace, self.backend, self.watch_cache, moved, self.log)
+        idle_time = idletime.IdleTime(
+            pace, self.backend, self.watch_cache, moved, self.log, self.timers
+        )
         self.activity = idle_time.activity
         self._idle_time = asyncio.create_task(idle_time.run())
 

@@ -26,7 +26,16 @@ from kubepy.api.values import goformat
 from kubepy.apiserver.authorization import PRIVILEGED_GROUP
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.lazy import lazy_imports
-from kubepy.server import authentication, health, livepage, negotiation, requestinfo, routes, watch
+from kubepy.server import (
+    authentication,
+    clockwait,
+    health,
+    livepage,
+    negotiation,
+    requestinfo,
+    routes,
+    watch,
+)
 from kubepy.server.activity import OpenStream, Visit, is_observer
 from kubepy.server.application import Application
 from kubepy.server.clientcertificates import CERTIFICATE_USER
@@ -193,6 +202,9 @@ class HandlerChain:
         if info.path == livepage.TIMELINE:
             answer = await livepage.timeline(self._timelines, application, request, info)
             return compressed(request, answer) if isinstance(answer, Response) else answer
+        if info.path == clockwait.PATH:
+            await application.read(admit)
+            return clockwait.wait(application, request)
         if info.is_resource_request and info.verb == "watch":
             return await watch.watch(application, request, info, await application.read(admit))
         whole = request

@@ -24,6 +24,7 @@ from kubepy.storage import StorageError
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
     from kubepy.server.backend import Backend
+    from kubepy.server.timers import Timers
     from kubepy.server.watchcache import WatchCache
 
 CLUSTER, WHEN_IDLE = "cluster", "when-idle"
@@ -108,7 +109,7 @@ class NoOwnTimeError(StorageError):
 class ClusterAtRest(NamedTuple):
     """A cluster whose controllers have nothing to do now.
 
-    :ivar due: when they have; None: never.
+    :ivar due: when they have, or a client waits for the moment; None: never.
     """
 
     revision: int
@@ -121,6 +122,7 @@ class IdleTime:
 
     :param moved: is called when time was moved, for those who do what is due then.
     :param log: takes a line for the operator of the server.
+    :param timers: the moments for which clients wait.
     :ivar activity: what clients do.
     """
 
@@ -131,6 +133,7 @@ class IdleTime:
         watch_cache: WatchCache,
         moved: Callable[[], None],
         log: Callable[[str], None],
+        timers: Timers,
     ) -> None:
         self.activity = Activity()
         self._pace = pace
@@ -138,6 +141,7 @@ class IdleTime:
         self._cache = watch_cache
         self._moved = moved
         self._log = log
+        self._timers = timers
         self._signs = -1  # those of clients when time began to move …
         self._passed = 0.0  # … and the seconds of the cluster since
         self._trouble = ""
@@ -205,6 +209,7 @@ class IdleTime:
             return WORK_SECONDS
         self._passed += (moment - rest.now).total_seconds()
         self._moved()
+        self._timers.announce()
         return 0.0
 
     def _rest(self, cluster: LocalCluster) -> ClusterAtRest | None:
@@ -216,7 +221,9 @@ class IdleTime:
         checkpoint = settled_checkpoint(cluster, of_this_version=False)
         if checkpoint is None or cluster.store.revision != revision:
             return None
-        return ClusterAtRest(revision, cluster.clock.now(), checkpoint.next_due())
+        moments = (checkpoint.next_due(), self._timers.next_due())
+        due = min((moment for moment in moments if moment is not None), default=None)
+        return ClusterAtRest(revision, cluster.clock.now(), due)
 
     def _pause(self, quiet: float, rest: ClusterAtRest, allowed: float) -> float:
         """Return how long to wait: the longer, the longer clients have been quiet, but not beyond

@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection, HTTPSConnection
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from ipaddress import ip_address
@@ -609,6 +609,28 @@ def test_namespace_stays_without_its_controller_and_goes_with_it(
     assert eventually(lambda: other.request("GET", "/api/v1/namespaces/short").status == 404)
     namespace = envtest.request("GET", "/api/v1/namespaces/short").json()
     assert namespace["status"]["phase"] == "Terminating"
+
+
+def test_time_goes_on_while_the_suite_waits(new_envtest: Callable[..., Envtest]) -> None:
+    plane = new_envtest(KUBEPY_ENVTEST_TIME="when-idle", KUBEPY_ENVTEST_CONTROLLERS="workloads")
+    path = "/apis/batch/v1/namespaces/default/jobs"
+    pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "busybox"}]}
+    spec = {"activeDeadlineSeconds": 1800, "template": {"spec": pod}}
+    body = {"metadata": {"name": "late"}, "spec": spec}
+    made = plane.request("POST", path, body).json()
+    begin = datetime.fromisoformat(made["metadata"]["creationTimestamp"])
+    assert abs(begin - datetime.now(UTC)) < timedelta(days=1)
+
+    def failed() -> list[Any]:
+        time.sleep(0.3)  # a client that asks without a pause lets no time pass
+        status = plane.request("GET", f"{path}/late").json()["status"]
+        return [entry for entry in status.get("conditions", ()) if entry["type"] == "Failed"]
+
+    assert eventually(lambda: bool(failed()))
+    [condition] = failed()
+    assert condition["reason"] == "DeadlineExceeded"
+    end = datetime.fromisoformat(condition["lastTransitionTime"])
+    assert timedelta(seconds=1800) <= end - begin < timedelta(seconds=1815)
 
 
 def test_node_and_pod_of_a_test_are_left_alone(envtest: Envtest) -> None:

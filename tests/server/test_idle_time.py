@@ -19,8 +19,8 @@ import pytest
 
 from kubepy.api.clock import parse_time
 from kubepy.controlplane.open import make_cluster, open_cluster
-from kubepy.server.idletime import IdlePace, ClusterAtRest, TimeFlagError, parse_pace, target_of
-from tests.server.conftest import SECONDS, Answer, ServerProcess
+from kubepy.server.idletime import ClusterAtRest, IdlePace, TimeFlagError, parse_pace, target_of
+from tests.server.conftest import SECONDS, Answer, Api, ServerProcess
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 STANDS_SECONDS = 0.6  # of real time, in which an idle cluster would go on by minutes
@@ -404,3 +404,71 @@ def test_time_is_moved_for_other_processes_where_there_are_webhooks(tmp_path: Pa
     assert other.clock.now() == START + timedelta(hours=1)
     other.close()
     cluster.close()
+
+
+# --- clients that wait for a moment ---------------------------------------------------------------
+
+
+WAIT = "/kubepy/clock/wait"
+
+
+def test_half_an_hour_of_timers_takes_seconds_and_each_comes_at_its_moment(
+    new_idle_server: Callable[..., IdleServer],
+) -> None:
+    server = new_idle_server()
+    begin = time.monotonic()
+    before = parse_time(server.get(f"{WAIT}?for=1m")["now"])
+    for _ in range(29):
+        now = parse_time(server.get(f"{WAIT}?for=1m")["now"])
+        name = f"round-{now:%H%M%S}"
+        created = server.create(CONFIG_MAPS, {"metadata": {"name": name}})
+        assert parse_time(created["metadata"]["creationTimestamp"]) == now.replace(microsecond=0)
+        assert now - before >= timedelta(minutes=1)
+        before = now
+    assert before - START >= timedelta(minutes=30)
+    assert time.monotonic() - begin < 60
+
+
+def test_timer_until_a_moment_is_met_exactly(new_idle_server: Callable[..., IdleServer]) -> None:
+    server = new_idle_server()
+    moment = server.now() + timedelta(hours=1, seconds=0.25)
+    text = moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    assert parse_time(server.get(f"{WAIT}?until={text}")["now"]) == moment
+
+
+def test_two_timers_of_one_moment_both_come(new_idle_server: Callable[..., IdleServer]) -> None:
+    server = new_idle_server()
+    text = (server.now() + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    clients = [RawClient(server) for _ in range(2)]
+    for client in clients:
+        client.send_head("GET", f"{WAIT}?until={text}")
+        client.read_until(b"\r\n\r\n")
+    for client in clients:
+        assert text.encode() in client.read_until(b'"now"')
+        client.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("", "one of the parameters for=DURATION and until=TIME is required"),
+        ("?for=1s&until=2026-01-01T00:00:00Z", "one of the parameters"),
+        ("?for=soon", '"soon" is not a duration such as 30s'),
+        ("?until=noon", '"noon" is not a time such as 2026-11-20T10:13:48Z'),
+    ],
+)
+def test_wrong_timer_is_refused(api: Api, query: str, message: str) -> None:
+    answer = api.get(f"{WAIT}{query}")
+    assert answer.status == 400
+    assert message in answer.json()["message"]
+
+
+def test_timer_waits_in_the_systems_time(api: Api) -> None:
+    begin = time.monotonic()
+    answer = api.stream(f"{WAIT}?for=300ms").event()
+    assert "now" in answer
+    assert time.monotonic() - begin >= 0.3
+
+
+def test_timer_needs_a_token(api: Api) -> None:
+    assert api.get(f"{WAIT}?for=1s", token="").status == 401

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from kubepy.api.cel.checker import Compiled, CompileError, compile_expression
 from kubepy.api.cel.cost import OUT_OF_BUDGET, BudgetExceeded, CostBudget, CostLimitExceeded
 from kubepy.api.cel.interpreter import evaluate_within
-from kubepy.api.cel.schemas import type_of_schema, value_of
+from kubepy.api.cel.schemas import ConvertedValues, type_of_schema
 from kubepy.api.cel.types import BOOL, DYN, STRING, Type, optional_of
 from kubepy.api.cel.values import MAX_MESSAGE, NONE, CelError, OptionalValue
 from kubepy.api.errors import (
@@ -46,6 +46,11 @@ class ValidationRule(NamedTuple):
         return "oldSelf" in self.expression.names
 
     @property
+    def reads_old(self) -> bool:
+        """Whether the old value is looked at, be it for the message alone."""
+        return self.is_transition or (self.message is not None and "oldSelf" in self.message.names)
+
+    @property
     def text(self) -> str:
         """Return the text that stands for the rule in errors."""
         return str(self.source.get("message") or self.source["rule"]).strip()
@@ -59,12 +64,13 @@ class RuleProblem(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A place in an object: its path, whether something around it is unchanged, and the cost
-    budget."""
+    """A place in an object: its path, whether something around it is unchanged, and what the whole
+    validation shares: the cost budget, and the values as expressions see them."""
 
     path: str
     is_unchanged: bool
     budget: CostBudget
+    values: ConvertedValues
     is_root: bool = False
 
 
@@ -111,12 +117,13 @@ class RuleSet:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._compiled: dict[tuple[int, int, bool], ValidationRule | RuleProblem] = {}
+        self._with_rules: dict[int, bool] = {}  # the parts of the schema, by identity
 
     def validate(self, obj: Object, old: Any = ABSENT) -> list[FieldError]:
         """Return the errors of the rules of the schema and of all its parts. ``old``: the object
         that is replaced."""
         errors: list[FieldError] = []
-        place = Place("", is_unchanged=False, budget=CostBudget(), is_root=True)
+        place = Place("", False, CostBudget(), ConvertedValues(), is_root=True)
         try:
             for error in self._walk(self._schema, self._schema, obj, old, place):
                 errors.append(error)
@@ -129,7 +136,7 @@ class RuleSet:
     ) -> Iterator[FieldError]:
         """Yield the errors of a value. ``rules_of``: the schema itself, or a part of its
         ``allOf``."""
-        if value is None:
+        if value is None or not self._has_rules(rules_of):
             return
         unchanged = place.is_unchanged or (old is not ABSENT and old == value)
         here = place._replace(is_unchanged=unchanged)
@@ -141,6 +148,22 @@ class RuleSet:
             yield from self._walk_list(schema, rules_of, value, old, here)
         elif isinstance(value, dict):
             yield from self._walk_map(schema, rules_of, value, old, here)
+
+    def _has_rules(self, schema: Schema) -> bool:
+        """Tell whether a part of the schema or anything in it has rules."""
+        known = self._with_rules.get(id(schema))
+        if known is None:
+            parts = [
+                *nested_map(schema, "properties").values(),
+                *nested_list(schema, "allOf"),
+                schema.get("items"),
+                schema.get("additionalProperties"),
+            ]
+            known = bool(schema.get(RULES)) or any(
+                isinstance(part, Mapping) and self._has_rules(part) for part in parts
+            )
+            self._with_rules[id(schema)] = known
+        return known
 
     def _walk_list(
         self, schema: Schema, rules_of: Schema, value: list[Any], old: Any, place: Place
@@ -199,10 +222,7 @@ class RuleSet:
             if rule.is_transition and not has_old and not source.get("optionalOldSelf"):
                 continue
             try:
-                before = value_of(old, schema, is_root=place.is_root) if has_old else None
-                if source.get("optionalOldSelf"):
-                    before = OptionalValue(before, has_value=True) if has_old else NONE
-                scope = {"self": value_of(value, schema, is_root=place.is_root), "oldSelf": before}
+                scope = _scope(rule, schema, value, old if has_old else None, place)
                 if evaluate_within(rule.expression.node, scope, place.budget) is True:
                     continue
             except BudgetExceeded:
@@ -224,6 +244,25 @@ class RuleSet:
             field = find_field(schema, source.get("fieldPath") or "").text
             at = place._replace(path=f"{place.path}{field}".lstrip(".") or "<nil>")
             yield from _refuse(rule, value, scope, at, kind)
+
+
+def _scope(
+    rule: ValidationRule, schema: Schema, value: Any, old: Any, place: Place
+) -> dict[str, Any]:
+    """Return the variables of a rule. Raises CelError.
+
+    :param old: None where there is none.
+    """
+    has_old = old is not None
+    before = None
+    if has_old and rule.reads_old:
+        before = place.values.value_of(old, schema, is_root=place.is_root)
+    if rule.source.get("optionalOldSelf"):
+        before = OptionalValue(before, has_value=True) if has_old else NONE
+    return {
+        "self": place.values.value_of(value, schema, is_root=place.is_root),
+        "oldSelf": before,
+    }
 
 
 def _refuse(

@@ -10,6 +10,7 @@ import re
 from base64 import b64decode
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from typing import Any
 
 from kubepy.api.cel.times import parse_duration, parse_timestamp
@@ -30,6 +31,7 @@ from kubepy.api.cel.values import CelError, MapList, Record, SetList, reserved
 from kubepy.api.meta import nested_list, nested_map
 from kubepy.api.schema.structural import EMBEDDED, INT_OR_STRING, Schema
 
+ESCAPED_NAMES = 4096  # whose spelling is kept
 _WORDS = frozenset(
     (
         "true",
@@ -67,9 +69,11 @@ _TEXT_TYPES = {
     "date": TIMESTAMP,
     "datetime": TIMESTAMP,
 }  # by format
+_UNDESCRIBED: Schema = {}
 _ROOT = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": _METADATA}
 
 
+@lru_cache(ESCAPED_NAMES)
 def escaped(name: str) -> str | None:
     """Return the spelling of a field's name in expressions, None if it has none."""
     if name in _WORDS:
@@ -81,10 +85,10 @@ def escaped(name: str) -> str | None:
     return name
 
 
-def fields_of(schema: Schema, *, is_root: bool = False) -> dict[str, Schema]:
+def fields_of(schema: Schema, *, is_root: bool = False) -> Mapping[str, Schema]:
     """Return the fields of an object; those that every object has are added if the schema does not
     describe them."""
-    fields = dict(nested_map(schema, "properties"))
+    fields = nested_map(schema, "properties")
     if not (is_root or schema.get(EMBEDDED)):
         return fields
     metadata = nested_map(fields, "metadata")
@@ -143,15 +147,45 @@ def type_of_schema(schema: Schema, *, is_root: bool = False) -> Type | None:
 # --- values ---------------------------------------------------------------------------------------
 
 
-def value_of(value: Any, schema: Schema, *, is_root: bool = False) -> Any:
-    """Convert a value of a schema. Raises CelError for a text that does not have the schema's
-    format."""
-    if value is None or schema.get(INT_OR_STRING):
+class ConvertedValues:
+    """Values of JSON as expressions see them.
+
+    What is converted once is kept: the rules of an object, of its fields and of their fields look
+    at the same parts of it. The values that are given must stay as they are meanwhile.
+    """
+
+    def __init__(self) -> None:
+        # By identity; values and schemas are kept, so that no others get their places.
+        self._converted: dict[tuple[int, int, bool], tuple[Any, Schema, Any]] = {}
+
+    def value_of(self, value: Any, schema: Schema, *, is_root: bool = False) -> Any:
+        """Convert a value of a schema. Raises CelError for a text that does not have the schema's
+        format."""
+        if value is None or schema.get(INT_OR_STRING):
+            return value
+        if isinstance(value, dict | list):
+            place = id(value), id(schema), is_root
+            known = self._converted.get(place)
+            if known is not None:
+                return known[2]
+            converted = (
+                self._object(value, schema, is_root)
+                if isinstance(value, dict)
+                else self._list(value, schema)
+            )
+            self._converted[place] = value, schema, converted
+            return converted
+        if isinstance(value, str):
+            return _text(value, schema.get("format", ""))
+        if schema.get("type") == "number":
+            return float(value)
+        if isinstance(value, float) and schema.get("type") == "integer":
+            return int(value)
         return value
-    if isinstance(value, dict):
-        return _object(value, schema, is_root)
-    if isinstance(value, list):
-        items = [value_of(item, nested_map(schema, "items")) for item in value]
+
+    def _list(self, value: list[Any], schema: Schema) -> Any:
+        of_items = nested_map(schema, "items")
+        items = [self.value_of(item, of_items) for item in value]
         match schema.get("x-kubernetes-list-type"):
             case "set":
                 return SetList(items)
@@ -163,31 +197,20 @@ def value_of(value: Any, schema: Schema, *, is_root: bool = False) -> Any:
                 return map_list
         return items
 
-    if isinstance(value, str):
-        return _text(value, schema.get("format", ""))
-    if schema.get("type") == "number":
-        return float(value)
-    if isinstance(value, float) and schema.get("type") == "integer":
-        return int(value)
-    return value
-
-
-def _object(value: dict[str, Any], schema: Schema, is_root: bool) -> dict[str, Any]:
-    """Convert an object. Null fields are absent; fields that expressions cannot name keep objects
-    different."""
-    others = schema.get("additionalProperties")
-    if isinstance(others, Mapping):
-        return {key: value_of(item, others) for key, item in value.items()}
-    fields = fields_of(schema, is_root=is_root)
-    return Record(
-        {
-            (escaped(key) if key in fields else None) or f"\0{key}": value_of(
-                item, fields.get(key) or {}
-            )
-            for key, item in value.items()
-            if item is not None
-        }
-    )
+    def _object(self, value: dict[str, Any], schema: Schema, is_root: bool) -> Any:
+        """Convert an object. Null fields are absent; fields that expressions cannot name keep
+        objects different."""
+        others = schema.get("additionalProperties")
+        if isinstance(others, Mapping):
+            return {key: self.value_of(item, others) for key, item in value.items()}
+        fields = fields_of(schema, is_root=is_root)
+        record = Record()
+        for key, item in value.items():
+            if item is None:
+                continue
+            name = escaped(key) if key in fields else None
+            record[name or f"\0{key}"] = self.value_of(item, fields.get(key) or _UNDESCRIBED)
+        return record
 
 
 def _text(value: str, name: str) -> Any:

@@ -16,7 +16,7 @@ from kubepy.api.cel.cost import BudgetExceeded, CostBudget, CostLimitExceeded, C
 from kubepy.api.cel.estimate import Range, Sizes, estimate_cost, replaced_size
 from kubepy.api.cel.interpreter import evaluate, evaluate_within
 from kubepy.api.cel.rules import ValidationRule, compile_rule
-from kubepy.api.cel.schemas import value_of
+from kubepy.api.cel.schemas import ConvertedValues
 from kubepy.api.cel.sizes import Shape, shape_of
 from kubepy.api.cel.types import DYN, Type
 
@@ -495,7 +495,7 @@ def test_evaluation_counts_its_cost(
     schema: Object, value: Object, rule: str, cost: int, estimated: int | None
 ) -> None:
     tracker = CostTracker()
-    scope = {"self": value_of(value, schema, is_root=True)}
+    scope = {"self": ConvertedValues().value_of(value, schema, is_root=True)}
     assert evaluate(compiled(rule, schema, is_root=True).expression.node, scope, tracker) is True
     assert tracker.cost == cost
     assert estimated is None or estimate(rule, schema) == estimated

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kubepy.api.schema.structural import drop_nulls, fill_in, prune, validate_lists
+from kubepy.api.schema.structural import drop_nulls, fill_in, prune, schema_of_lists, validate_lists
 from kubepy.api.schema.validating import validate
 
 SCHEMA: dict[str, Any] = {
@@ -373,10 +373,34 @@ def test_validate_lists_duplicate_items_are_refused() -> None:
         },
     }
     obj = {"tags": ["a", "b", "a", "a"], "ports": [{"port": 1}, {"port": 1, "name": "x"}, {}]}
-    assert [str(error) for error in validate_lists(schema, obj)] == [
-        'ports[1]: Duplicate value: {"port":1}',
-        'tags[2]: Duplicate value: "a"',
+    for part in (schema, schema_of_lists(schema)):
+        assert [str(error) for error in validate_lists(part, obj)] == [
+            'ports[1]: Duplicate value: {"port":1}',
+            'tags[2]: Duplicate value: "a"',
+        ]
+
+
+def test_schema_of_lists_has_only_what_leads_to_sets_and_maps() -> None:
+    tags = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}
+    group = {"type": "object", "properties": {"tags": tags, "name": {"type": "string"}}}
+    schema = {
+        "type": "object",
+        "properties": {
+            "groups": {"type": "array", "items": group},
+            "teams": {"type": "object", "additionalProperties": group},
+            "words": {"type": "array", "items": {"type": "string"}},
+        },
+    }
+    left = schema_of_lists(schema)
+    assert left["properties"].keys() == {"groups", "teams"}
+    assert left["properties"]["groups"]["items"]["properties"].keys() == {"tags"}
+    twice = {"name": "x", "tags": ["a", "a"]}
+    obj = {"groups": [{}, twice], "teams": {"red": twice}, "words": ["a", "a"]}
+    assert [error.field for error in validate_lists(left, obj)] == [
+        "groups[1].tags[1]",
+        "teams[red].tags[1]",
     ]
+    assert not schema_of_lists({"type": "object", "properties": {"name": {"type": "string"}}})
 
 
 def test_limit_of_one_is_named_in_the_singular() -> None:

@@ -113,10 +113,35 @@ def _fill_in_each(schema: Schema, values: Any, places: Iterable[Any]) -> None:
 
 
 def validate_lists(schema: Schema, value: Any, path: str = "") -> list[FieldError]:
+    """Return the errors of items that are in a list twice.
+
+    :param schema: of the value, or what :func:`schema_of_lists` has left of it.
+    """
     return list(_walk(schema, value, path))
 
 
+def schema_of_lists(schema: Schema) -> Schema:
+    """Return what a schema says of lists of type set and map, without the fields that have none in
+    them."""
+    if isinstance(others := schema.get("additionalProperties"), Mapping):
+        parts: Schema = {"additionalProperties": schema_of_lists(others)}
+    else:
+        fields = {
+            name: schema_of_lists(field) for name, field in nested_map(schema, "properties").items()
+        }
+        parts = {"properties": {name: field for name, field in fields.items() if field}}
+    if "items" in schema:
+        parts = {**parts, "items": schema_of_lists(nested_map(schema, "items"))}
+    left = {name: part for name, part in parts.items() if part}
+    if schema.get("x-kubernetes-list-type") in ("set", "map"):
+        for name in ("x-kubernetes-list-type", "x-kubernetes-list-map-keys"):
+            left[name] = schema.get(name)
+    return left
+
+
 def _walk(schema: Schema, value: Any, path: str) -> Iterator[FieldError]:
+    if not schema:
+        return
     if isinstance(value, list):
         match schema.get("x-kubernetes-list-type"):
             case "set":

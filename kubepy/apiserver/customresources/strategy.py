@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kubepy.api import errors
@@ -10,7 +11,13 @@ from kubepy.api.errors import FieldError, invalid_value
 from kubepy.api.meta import Object, clone, is_being_deleted, name_of, nested_list, nested_map
 from kubepy.api.schema.customresources import deprecation_of
 from kubepy.api.schema.openapi import Schema, definition
-from kubepy.api.schema.structural import drop_nulls, fill_in, prune, validate_lists
+from kubepy.api.schema.structural import (
+    drop_nulls,
+    fill_in,
+    prune,
+    schema_of_lists,
+    validate_lists,
+)
 from kubepy.api.schema.validating import validate, validate_part
 from kubepy.api.scheme import Resource
 from kubepy.api.types import Decoded, decode
@@ -78,6 +85,7 @@ class CustomStrategy(Strategy):
         self._rules = (
             rules.RuleSet(self._schema) if "x-kubernetes-validations" in str(self._schema) else None
         )
+        self._field_schema: Schema | None = None  # keeps what was asked for of its fields
         self._is_going = is_being_deleted(definition)
         self._revision = _revision_of(definition)
         self.selectable = tuple(
@@ -88,7 +96,14 @@ class CustomStrategy(Strategy):
         )
 
     def field_schema(self) -> Schema:
-        return Schema(with_metadata(self.schema))
+        if self._field_schema is None:
+            self._field_schema = Schema(with_metadata(self.schema))
+        return self._field_schema
+
+    @cached_property
+    def _lists(self) -> Mapping[str, Any]:
+        """The part of the schema that is about lists whose items must differ."""
+        return schema_of_lists(self._schema)
 
     @property
     def conversion(self) -> Object:
@@ -152,7 +167,7 @@ class CustomStrategy(Strategy):
             *validate(self._schema, obj),
             *self._validate_scale(obj),
             *validate_embedded(self._schema, obj),
-            *validate_lists(self._schema, obj),
+            *validate_lists(self._lists, obj),
         ]
         return wrong + self._validate_rules(wrong, obj)
 
@@ -162,8 +177,8 @@ class CustomStrategy(Strategy):
             *self._validate_scale(obj),
             *validate_embedded(self._schema, obj),
         ]
-        if not validate_lists(self._schema, old):
-            wrong += validate_lists(self._schema, obj)
+        if not validate_lists(self._lists, old):
+            wrong += validate_lists(self._lists, obj)
         return wrong + self._validate_rules(wrong, obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
@@ -172,8 +187,8 @@ class CustomStrategy(Strategy):
             schema = nested_map(self._schema, "properties", "status")
             wrong = validate_part(schema, obj["status"], "status", old.get("status"))
         wrong += self._validate_scale_status(obj)
-        if not validate_lists(self._schema, old):
-            wrong += validate_lists(self._schema, obj)
+        if not validate_lists(self._lists, old):
+            wrong += validate_lists(self._lists, obj)
         return wrong + self._validate_rules(wrong, obj, old)
 
     def _validate_rules(

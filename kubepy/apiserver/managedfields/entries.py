@@ -89,12 +89,7 @@ def decode_all(entries: Iterable[Any]) -> Pairs:
             raise EntryError("apiVersion must not be empty")
         if entry.get("fieldsType") != "FieldsV1":
             raise EntryError(f"invalid fieldsType in managed fields entry {index}")
-        manager = FieldManager(
-            entry.get("manager", ""),
-            operation,
-            "" if operation == APPLY else api_version,
-            entry.get("subresource", ""),
-        )
+        manager = field_manager_of(entry)
         try:
             fields = from_fields_v1(entry.get("fieldsV1") or {})
         except (AttributeError, TypeError, ValueError) as error:
@@ -102,6 +97,17 @@ def decode_all(entries: Iterable[Any]) -> Pairs:
         managers.append((manager, Managed(fields, api_version, entry.get("time") or "")))
 
     return managers
+
+
+def field_manager_of(entry: Entry) -> FieldManager:
+    """Return the manager of an entry that has a version and an operation."""
+    operation = entry.get("operation", "")
+    return FieldManager(
+        entry.get("manager", ""),
+        operation,
+        "" if operation == APPLY else entry.get("apiVersion", ""),
+        entry.get("subresource", ""),
+    )
 
 
 def encode(managers: Managers) -> list[Entry]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from functools import reduce
+from functools import cache, reduce
 from typing import Any, NamedTuple
 
 from kubepy.api.meta import FOREGROUND, ORPHAN, Object, controller_of, is_being_deleted
@@ -30,6 +30,7 @@ from kubepy.apiserver.managedfields.entries import (
     decode_all,
     encode,
     encode_all,
+    field_manager_of,
     manager_of,
 )
 from kubepy.apiserver.managedfields.fieldpath import (
@@ -257,13 +258,12 @@ def reread(entries: list[Entry]) -> list[Entry]:
     stays."""
     if any(is_stamp(entry) for entry in entries):
         return entries
+    if len({field_manager_of(entry) for entry in entries}) == len(entries):
+        return entries
     try:
-        managers = decode(entries)
+        return encode(decode(entries))
     except EntryError:
         return entries
-    if len(managers) == len(entries):
-        return entries
-    return encode(managers)
 
 
 def bare(obj: Object) -> Object:
@@ -336,8 +336,11 @@ def _completed(
     managers = decode_all(entry for entry in entries if not is_stamp(entry))
     stamps = [entry for entry in entries if is_stamp(entry)]
     try:
-        if managers:  # a controller may have removed fields of theirs
+        empty = None if resource.custom else _empty(obj["apiVersion"], obj["kind"])
+        present = EMPTY
+        if managers or empty is None:
             present = compare({}, bare(obj), schema).added
+        if managers:  # a controller may have removed fields of theirs
             left = [
                 (manager, managed._replace(fields=managed.fields & present))
                 for manager, managed in managers
@@ -347,7 +350,8 @@ def _completed(
         parents = {
             path[:depth] for path in managed for depth in range(1, len(path))
         }  # there because of those below
-        rest = _set_by_anyone(resource, schema, obj) - managed - parents
+        own = present if empty is None else _beyond(empty, obj, schema)
+        rest = _set_by_anyone(resource, obj, own) - managed - parents
     except TypedError:
         return managers
 
@@ -461,7 +465,9 @@ def _status_fields(resource: Resource, fields: Fields) -> Fields:
 def _observed(resource: Resource, obj: Object, fields: Fields) -> tuple[FieldManager, Managed]:
     """Return the fields written with the status, and the component that reports it."""
     observer = KUBELET if resource.key in ("pods", "nodes") else CONTROLLERS
-    time = _newest_time(obj.get("status")) or obj["metadata"].get("creationTimestamp", "")
+    time = ""
+    if fields:
+        time = _newest_time(obj.get("status")) or obj["metadata"].get("creationTimestamp", "")
     return FieldManager(observer, UPDATE, resource.api_version, "status"), Managed(
         fields, resource.api_version, time
     )
@@ -471,11 +477,25 @@ def _since_creation(resource: Resource, obj: Object, fields: Fields) -> Managed:
     return Managed(fields, resource.api_version, obj["metadata"].get("creationTimestamp", ""))
 
 
-def _set_by_anyone(resource: Resource, schema: Schema | None, obj: Object) -> Fields:
-    """Return the fields that an object has beyond an empty one of its kind. Raises TypedError."""
-    kind = {"apiVersion": obj["apiVersion"], "kind": obj["kind"]}
-    empty = {**kind, "metadata": {}} if resource.custom else types.decode(kind).object
+@cache
+def _empty(api_version: str, kind: str) -> Object | None:
+    """Return an empty object of a built-in kind; None where it has nothing but what nobody
+    manages."""
+    empty = types.decode({"apiVersion": api_version, "kind": kind}).object
+    return empty if empty.keys() - {"apiVersion", "kind"} != {"metadata"} else None
+
+
+def _beyond(empty: Object, obj: Object, schema: Schema | None) -> Fields:
+    """Return the fields that an object has beyond an empty one. Raises TypedError."""
     changes = compare(empty, bare(obj), schema)
+    return changes.added | changes.modified
+
+
+def _set_by_anyone(resource: Resource, obj: Object, fields: Fields) -> Fields:
+    """Return the fields that somebody has set.
+
+    :param fields: those that the object has beyond an empty one of its kind.
+    """
     ignored = (*_DELETION, *_UNTRACKED) if resource.key == "pods" else _DELETION
     status = obj.get("status") or {}
     if (
@@ -488,9 +508,7 @@ def _set_by_anyone(resource: Resource, schema: Schema | None, obj: Object) -> Fi
             fields_path("status", "lastPhaseTransitionTime"),
         )
 
-    return without(
-        (changes.added | changes.modified) - STRIPPED, (*ignored, *_set_by_deletion(obj))
-    )
+    return without(fields - STRIPPED, (*ignored, *_set_by_deletion(obj)))
 
 
 def _set_by_deletion(obj: Object) -> list[Path]:

@@ -196,7 +196,11 @@ class Comparer:
             return
         if isinstance(value, dict):
             for name, entry in value.items():
-                self._add(entry, child(schema, name), (*path, field(name)))
+                place = (*path, f"f:{name}")
+                if entry and isinstance(entry, (dict, list)):
+                    self._add(entry, child(schema, name), place)
+                else:
+                    self.added.add(place)
         elif schema is not None:
             for element, items in _by_element(schema, value, path).items():
                 place = (*path, element)

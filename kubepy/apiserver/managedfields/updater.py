@@ -73,6 +73,9 @@ def without(fields: Fields, ignored: Iterable[Path]) -> Fields:
     """Return the fields that are neither ignored nor below ignored ones."""
     prefixes = frozenset(ignored)
     lengths = {len(prefix) for prefix in prefixes}
+    if len(lengths) == 1:  # as they mostly are
+        [length] = lengths
+        return frozenset([path for path in fields if path[:length] not in prefixes])
     return frozenset(
         [path for path in fields if prefixes.isdisjoint([path[:length] for length in lengths])]
     )

@@ -8,18 +8,21 @@ Upstream: ``apiserver/pkg/endpoints/request`` (RequestInfo, Context),
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.clock import Clock, Ids
 from kubepy.api.meta import Object
 from kubepy.api.scheme import GroupVersionResource
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 from kubepy.storage import Key
 
 if TYPE_CHECKING:
     from kubepy.apiserver.answers import Answers
+
+with lazy_imports():
+    from kubepy.storage import yaml
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -43,24 +46,25 @@ class ListOptions(NamedTuple):
 
 
 class StrictErrors(NamedTuple):
-    """The errors of strict decoding that are in the text of a body, and the places of its fields.
+    """The errors of strict decoding that are in the text of a body, and that text.
 
-    ``repeated``: the errors about keys that a map has twice, with their places; ``places``: those
-    of all paths.
+    ``repeated``: the errors about keys that a map has twice, with their places; ``text``: the body,
+    where it is JSON, whose fields have an order; else "".
     """
 
     repeated: tuple[tuple[int, str], ...] = ()
-    places: Mapping[str, int] = MappingProxyType({})
+    text: str = ""
 
-    def texts(self, unknown_fields: Iterable[str] = ()) -> list[str]:
+    def texts(self, unknown_fields: Sequence[str] = ()) -> list[str]:
         """Return all errors, those about unknown fields among them, in the order of the text."""
-        last = len(self.places)
+        places: dict[str, int] = {}
+        if unknown_fields and self.text:
+            for place, (path, _) in enumerate(yaml.key_paths(self.text)):
+                places.setdefault(path, place)
+        last = len(places)
         errors = [
             *self.repeated,
-            *(
-                (self.places.get(path, last), f"unknown field {quote(path)}")
-                for path in unknown_fields
-            ),
+            *((places.get(path, last), f"unknown field {quote(path)}") for path in unknown_fields),
         ]
         return [text for _, text in sorted(errors, key=lambda error: error[0])]
 

@@ -101,13 +101,15 @@ def _read(data: bytes, media_type: str, api_version: str = "", kind: str = "") -
 
 
 def _strict_errors(text: str) -> StrictErrors:
-    """Return the errors in a JSON text that can be read, and the places of all fields."""
-    places: dict[str, int] = {}
+    """Return the errors in a JSON text that can be read."""
+    if not yaml.repeats_keys(text):
+        return StrictErrors(text=text)
     repeated: dict[str, int] = {}
     for place, (path, is_repeated) in enumerate(yaml.key_paths(text)):
-        (repeated if is_repeated else places).setdefault(path, place)
+        if is_repeated:
+            repeated.setdefault(path, place)
     return StrictErrors(
-        tuple((place, f"duplicate field {quote(path)}") for path, place in repeated.items()), places
+        tuple((place, f"duplicate field {quote(path)}") for path, place in repeated.items()), text
     )
 
 

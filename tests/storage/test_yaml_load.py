@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from kubepy.storage.yaml import Document, YamlError, indented_json, load_all, read_json
+from kubepy.storage.yaml import (
+    Document,
+    YamlError,
+    indented_json,
+    load_all,
+    read_json,
+    repeats_keys,
+)
 
 HEAD = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n"
 
@@ -235,3 +242,21 @@ def test_error_beside_hidden_colon_has_its_line() -> None:
     with pytest.raises(YamlError) as refused:
         load_all("a: [b:c]\nd: {e: 1, e: 2}\n", unique_keys=True)
     assert (refused.value.message, refused.value.line) == ('has the key "e" more than once', 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "repeats"),
+    [
+        ('{"a": 1, "b": {"a": 1}}', False),
+        ('{"a": 1, "a": 1}', True),
+        ('[{"b": [{"c": 1, "d": 2, "c": 3}]}]', True),
+        ("12", False),
+    ],
+)
+def test_repeated_keys_of_json_are_noticed(text, repeats):
+    assert repeats_keys(text) is repeats
+
+
+def test_lone_surrogates_of_json_are_replaced():
+    text = r'{"\ud800": ["\uDfff", "\ud83d\ude00"]}'
+    assert read_json(text) == {"\ufffd": ["\ufffd", "\U0001f600"]}

@@ -142,7 +142,7 @@ def decode(
             {**obj, "apiVersion": api_version, "kind": resource.kind}
         )
     except DecodeError as error:
-        if options.strict.places:  # a text whose order is known
+        if options.strict.text:  # a text whose order is known
             error = first_error({**obj, "apiVersion": api_version, "kind": resource.kind}) or error
         raise cannot_be_handled(str(error)) from error
 

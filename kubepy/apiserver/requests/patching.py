@@ -79,7 +79,7 @@ def _patched(scope: RequestScope, resource: Resource, obj: Object, patch: Patch)
     if patch.type == JSON_PATCH and (unknown := documents.unknown_operation_fields(patch.data)):
         options = scope.request.write_options
         strict = StrictErrors(
-            (*options.strict.repeated, *((0, error) for error in unknown)), options.strict.places
+            (*options.strict.repeated, *((0, error) for error in unknown)), options.strict.text
         )
         scope = scope._replace(
             request=scope.request._replace(options=options._replace(strict=strict))

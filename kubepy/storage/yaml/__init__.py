@@ -16,6 +16,7 @@ from kubepy.storage.yaml.loader import (
     load_all,
     load_each,
     read_json,
+    repeats_keys,
 )
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "load_all",
     "load_each",
     "read_json",
+    "repeats_keys",
 ]

@@ -93,7 +93,8 @@ def read_json(text: str) -> Any:
     decoder = json.JSONDecoder(parse_int=_integer, parse_float=_float, parse_constant=_no_constant)
     try:
         value, end = decoder.raw_decode(text, _blank_end(text, 0))
-        value = _sound(value)
+        if _MAY_HAVE_SURROGATES.search(text):
+            value = _sound(value)
     except NumberRangeError as error:
         raise NumberRangeError(error.digits, _line_of(text, error.digits, 0)) from None
     except RecursionError:
@@ -116,6 +117,18 @@ def read_json(text: str) -> Any:
 
 class _Pairs(list[tuple[str, Any]]):
     """A map of a JSON text, as its keys and values."""
+
+
+def repeats_keys(text: str) -> bool:
+    """Return whether a map of a JSON text has the same key twice."""
+    is_repeating = False
+
+    def note(pairs: list[tuple[str, Any]]) -> None:
+        nonlocal is_repeating
+        is_repeating = is_repeating or len({key for key, _ in pairs}) < len(pairs)
+
+    json.loads(text, object_pairs_hook=note, parse_int=str)
+    return is_repeating
 
 
 def key_paths(text: str) -> Iterator[tuple[str, bool]]:
@@ -288,6 +301,7 @@ def _no_constant(name: str) -> None:
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_MAY_HAVE_SURROGATES = re.compile(r"\\u[dD]|[\ud800-\udfff]")  # in a text of JSON
 
 
 def _sound(value: Any) -> Any:

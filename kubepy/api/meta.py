@@ -25,6 +25,10 @@ A plain dict or one of the TypedDicts of ``kubepy.api.typed``.
 ObjectT = TypeVar("ObjectT", bound=AnyObject)
 """The type of objects that a function chooses from and returns as they are."""
 
+_MAPS: frozenset[type] = frozenset((dict, FrozenDict))
+_LISTS: frozenset[type] = frozenset((list, FrozenList))
+_HOLDERS = _MAPS | _LISTS  # the types of what is copied in its turn
+
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 
@@ -32,10 +36,10 @@ ORPHAN = "orphan"
 def clone(value: Any) -> Any:
     """Return a deep copy of plain JSON data, five times as fast as ``copy.deepcopy``."""
     kind = type(value)
-    if kind is dict or kind is FrozenDict:
-        return {key: clone(item) for key, item in value.items()}
-    if kind is list or kind is FrozenList:
-        return [clone(item) for item in value]
+    if kind in _MAPS:
+        return {key: clone(item) if type(item) in _HOLDERS else item for key, item in value.items()}
+    if kind in _LISTS:
+        return [clone(item) if type(item) in _HOLDERS else item for item in value]
     return value
 
 

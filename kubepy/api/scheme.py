@@ -537,6 +537,14 @@ BUILT_IN: tuple[Resource, ...] = (
 )
 
 
+def by_kind(resources: Iterable[Resource]) -> dict[str, tuple[Resource, ...]]:
+    """Return resources by their kinds, those of one kind in their order."""
+    kinds: dict[str, tuple[Resource, ...]] = {}
+    for resource in resources:
+        kinds[resource.kind] = (*kinds.get(resource.kind, ()), resource)
+    return kinds
+
+
 # The API of metrics-server, which comes last in discovery.
 AGGREGATED = (
     Resource(
@@ -554,7 +562,16 @@ AGGREGATED = (
 )
 
 _BY_KEY = {resource.key: resource for resource in (*BUILT_IN, *AGGREGATED)}
+_BY_KIND = by_kind(BUILT_IN)
 _WHOLE_NAMES = {name for resource in BUILT_IN for name in (resource.plural, resource.singular_name)}
+
+
+class CustomResources(NamedTuple):
+    """The custom resources as they were read, in the order of discovery."""
+
+    all: tuple[Resource, ...]
+    by_key: Mapping[str, Resource]
+    by_kind: Mapping[str, tuple[Resource, ...]]
 
 
 class Scheme:
@@ -569,7 +586,7 @@ class Scheme:
         self._read_custom = custom
         # None, or the custom resources. It is another list after each change, so that a thread
         # which began to read before the change leaves nothing behind.
-        self._custom: list[tuple[Resource, ...] | None] = [None]
+        self._custom: list[CustomResources | None] = [None]
 
     def __iter__(self) -> Iterator[Resource]:
         return iter((*BUILT_IN, *self._custom_resources(), *AGGREGATED))
@@ -588,8 +605,9 @@ class Scheme:
             read = sorted(
                 self._read_custom(), key=lambda resource: (resource.group, resource.plural)
             )
-            resources = kept[0] = tuple(read)
-        return resources
+            by_key = {resource.key: resource for resource in read}
+            resources = kept[0] = CustomResources(tuple(read), by_key, by_kind(read))
+        return resources.all
 
     def _first(self, choose: Callable[[Iterable[Resource]], Resource | None]) -> Resource | None:
         """Choose a built-in resource, or else a custom one, which may have been defined since they
@@ -597,7 +615,7 @@ class Scheme:
         chosen = choose(BUILT_IN)
         known = self._custom[0]
         if chosen is None and known is not None:
-            chosen = choose(known)
+            chosen = choose(known.all)
         if chosen is None:
             self.forget_custom()
             chosen = choose(self._custom_resources())
@@ -613,6 +631,9 @@ class Scheme:
         more)."""
         if (resource := _BY_KEY.get(key)) is not None:
             return resource
+        known = self._custom[0]
+        if known is not None and key in known.by_key:
+            return known.by_key[key]
         return self._first(
             lambda resources: next(
                 (resource for resource in resources if resource.key == key), None
@@ -633,6 +654,13 @@ class Scheme:
         """Return the resource of a manifest's ``apiVersion``, in any of its served versions, and
         ``kind``."""
         group, _, version = api_version.rpartition("/")
+        known = self._custom[0]
+        for resource in (
+            *_BY_KIND.get(kind, ()),
+            *(known.by_kind.get(kind, ()) if known is not None else ()),
+        ):
+            if _is_served_in(resource, group, version):
+                return resource
         return self._first(
             lambda resources: next(
                 (

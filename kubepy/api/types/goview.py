@@ -70,9 +70,12 @@ def in_key_order(value: Any) -> Any:
     """Return a value without a type with the keys of all its objects sorted, as those of Go's maps
     are."""
     if isinstance(value, list):
-        return [in_key_order(item) for item in value]
+        return [in_key_order(item) if isinstance(item, (dict, list)) else item for item in value]
     if isinstance(value, dict):
-        return {key: in_key_order(value[key]) for key in sorted(value)}
+        return {
+            key: in_key_order(item) if isinstance(item := value[key], (dict, list)) else item
+            for key in sorted(value)
+        }
     return value
 
 

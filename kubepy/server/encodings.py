@@ -17,7 +17,7 @@ from kubepy.apiserver.request import ListOptions, Request
 from kubepy.lazy import lazy_imports
 from kubepy.server import tables
 from kubepy.server.messages import PROTOBUF, HandlerContext
-from kubepy.server.negotiation import TABLE, MediaType, encode, shown
+from kubepy.server.negotiation import TABLE, GroupVersionKind, MediaType, encode, shown
 from kubepy.server.tables import ListResult, TableOptions
 from kubepy.server.watchcache import Encodings, ImpliedRecord
 from kubepy.storage import Key
@@ -30,6 +30,18 @@ with lazy_imports():
 
 LABELS = "labels"  # the form of what most selectors need
 PLAIN = re.compile(r"[A-Za-z0-9._-]+")  # a value that JSON has as it is
+
+
+class Form(NamedTuple):
+    """The circumstances that an encoding depends on beside the object.
+
+    :ivar definitions: the revision of the CustomResourceDefinitions, for custom resources.
+    """
+
+    api_version: str
+    media_type: str
+    target: GroupVersionKind | None
+    definitions: int = 0
 
 
 class View(NamedTuple):
@@ -84,9 +96,10 @@ class View(NamedTuple):
         return [f'"{value}"' for value in values if PLAIN.fullmatch(value)]
 
     @property
-    def form(self) -> object:
+    def form(self) -> Form:
         """The part of the view that an encoding depends on."""
-        return self.resource.api_version, self.media.media_type, self.media.target, self.definitions
+        media = self.media
+        return Form(self.resource.api_version, media.media_type, media.target, self.definitions)
 
     @property
     def is_table(self) -> bool:
@@ -168,6 +181,31 @@ def encode_records(
                 encodings.put((record.key, record.revision, view.form), encoding)
 
     return [encoded[index] for index in range(len(records))]
+
+
+def keep_answer(
+    context: HandlerContext, resource: Resource, media: MediaType, obj: Object, body: bytes
+) -> None:
+    """Keep the answer to a write for the watches that wait for the same object in the same form:
+    its event needs no encoding of its own.
+
+    :param obj: as it was stored, in the version of the request.
+    """
+    cache = context.application.watch_cache
+    if media.pretty or media.target is not None or cache.watches is None:
+        return
+    forms = cache.watches.forms_of(resource.storage_key, resource.api_version, media.media_type)
+    if not forms:
+        return
+    metadata = obj["metadata"]
+    key = Key(resource.storage_key, metadata.get("namespace", ""), metadata["name"])
+    stored = context.cluster.store.get(key)
+    version = metadata.get("resourceVersion", "")
+    if stored is None or stored["metadata"]["resourceVersion"] != version:
+        return  # it has gone with its last finalizer, or another write has followed
+    encoding = body if media.media_type == PROTOBUF else body.rstrip(b"\n")
+    for form in forms:
+        cache.encodings.put((key, int(version), form), encoding)
 
 
 def encode_deleted(

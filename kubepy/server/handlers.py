@@ -14,9 +14,9 @@ from kubepy.api import errors
 from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.api.scheme import CREATE_ONLY, Resource
 from kubepy.api.values.names import path_segment
-from kubepy.apiserver.request import APPLY_PATCH, CreateOptions, Options, Request
+from kubepy.apiserver.request import APPLY_PATCH, CreateOptions, Options, Request, WriteOptions
 from kubepy.quoting import quote
-from kubepy.server import lists, negotiation, parameters, requestbody, tables
+from kubepy.server import encodings, lists, negotiation, parameters, requestbody, tables
 from kubepy.server.messages import Handler, HandlerContext, Response
 from kubepy.server.negotiation import MediaType, Restrictions
 from kubepy.server.requestinfo import find_resource
@@ -123,6 +123,13 @@ class ServedRequest(NamedTuple):
             encoded = negotiation.shown(self.context.client, obj)
         return Response(status, negotiation.encode(self.media, encoded), self.media.media_type)
 
+    def respond_to_write(self, obj: Object, status: int, *, is_dry_run: bool) -> Response:
+        """Answer with an object as it was written, and let watches have its encoding."""
+        response = self.respond(obj, status)
+        if not is_dry_run and obj.get("kind") == self.resource.kind:
+            encodings.keep_answer(self.context, self.resource, self.media, obj, response.body)
+        return response
+
     def _list(self, result: ListResult) -> Object:
         """Return the list object: of built-in kinds the items do not repeat what they are."""
         items = [negotiation.shown(self.context.client, obj) for obj in result.items]
@@ -211,7 +218,8 @@ def create(context: HandlerContext) -> Response:
     options = parameters.create_options(context.request)
     body = requestbody.read_object(context.request, _body_kind(served))
     _refuse_resource_version(served, body.object, options)
-    return served.respond(served.do(body.object, options._replace(strict=body.strict)), 201)
+    created = served.do(body.object, options._replace(strict=body.strict))
+    return served.respond_to_write(created, 201, is_dry_run=options.dry_run)
 
 
 def _refuse_resource_version(served: ServedRequest, obj: Object, options: CreateOptions) -> None:
@@ -265,7 +273,7 @@ def _body_kind(served: ServedRequest) -> Resource:
 
 
 def _respond_to_change(
-    served: ServedRequest, body: Any, options: Options, *, may_create: bool
+    served: ServedRequest, body: Any, options: WriteOptions, *, may_create: bool
 ) -> Response:
     """Update or patch an object: 201 if that created it."""
     context, resource = served.context, served.resource
@@ -275,7 +283,9 @@ def _respond_to_change(
             context.client.get(resource.gvr, context.info.name, namespace=context.info.namespace)
         except errors.NotFound:
             is_new = True
-    return served.respond(served.do(body, options), 201 if is_new else 200)
+    written = served.do(body, options)
+    status = 201 if is_new else 200
+    return served.respond_to_write(written, status, is_dry_run=options.dry_run)
 
 
 # --- deletions ------------------------------------------------------------------------------------

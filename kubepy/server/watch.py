@@ -28,6 +28,7 @@ from kubepy.apiserver.request import ListOptions
 from kubepy.apiserver.server import drop
 from kubepy.server import tables
 from kubepy.server.encodings import (
+    Form,
     View,
     encode_bookmark,
     encode_columns,
@@ -174,6 +175,7 @@ class Watches:
         self.read = application.read
         self.cache = application.watch_cache
         self._channels: dict[View, Channel] = {}
+        self._forms: dict[str, frozenset[Form]] = {}  # of the channels, by resource
         self._loop = asyncio.get_running_loop()
         self.cache.subscribe(self._hear)
 
@@ -199,12 +201,31 @@ class Watches:
         another one that is there already, or else this one."""
         channel = self._channels.setdefault(channel.view, channel)
         channel.watchers += 1
+        self._note_forms(channel.view.resource.storage_key)
         channel.wake()  # it may have begun some time ago, unheard
         return channel
 
     def forget(self, channel: Channel) -> None:
         if self._channels.get(channel.view) is channel:
             del self._channels[channel.view]
+            self._note_forms(channel.view.resource.storage_key)
+
+    def _note_forms(self, resource: str) -> None:
+        """Note the forms in which a resource is watched, for other threads."""
+        self._forms[resource] = frozenset(
+            view.form
+            for view in self._channels
+            if view.resource.storage_key == resource and view.media.target is None
+        )
+
+    def forms_of(self, resource: str, api_version: str, media_type: str) -> list[Form]:
+        """Return the forms in which whole objects of a resource are watched, in a version and a
+        media type. Any thread may ask."""
+        return [
+            form
+            for form in self._forms.get(resource, ())
+            if (form.api_version, form.media_type) == (api_version, media_type)
+        ]
 
     def _hear(self, touched: Touched | None) -> None:
         """Hear from the thread of the cache that something has changed."""

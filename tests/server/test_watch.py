@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 from kubepy.api import protobuf
 from kubepy.apiserver.server import ADMINISTRATOR
 from kubepy.controlplane.open import make_cluster
-from kubepy.server import watch, watchcache
+from kubepy.server import encodings, watch, watchcache
 from kubepy.server.messages import HttpRequest
 from kubepy.server.requestinfo import parse_request_info
 
@@ -494,6 +495,57 @@ def test_watch_begins_while_a_file_cannot_be_read(api: Api, new_api: Callable[[P
         "b",
         "c",
     }
+
+
+def test_event_of_write_is_encoded_with_its_answer(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labelled = "?watch=1&allowWatchBookmarks=true&labelSelector=app%3Dweb"
+    paths = (f"{CONFIG_MAPS}?{WATCH_LIST}", f"{CONFIG_MAPS}{labelled}")
+    streams = [api.stream(path) for path in paths]
+    for stream in streams:
+        assert stream.event()["type"] == "BOOKMARK"
+    is_answered = threading.Event()
+    encoded: list[str] = []
+    encode_events, encode_object = watch.encode_events, encodings.encode_object
+
+    def encode_later(*arguments: Any) -> Any:
+        assert is_answered.wait(20)
+        return encode_events(*arguments)
+
+    def note(context: Any, view: Any, obj: Any) -> bytes:
+        encoded.append(obj["metadata"]["name"])
+        return encode_object(context, view, obj)
+
+    monkeypatch.setattr(watch, "encode_events", encode_later)
+    monkeypatch.setattr(encodings, "encode_object", note)
+    answers = [
+        api.post(CONFIG_MAPS, config_map("a", {"app": "web"}, key="1")),
+        api.put(f"{CONFIG_MAPS}/a", config_map("a", {"app": "web"}, key="2")),
+        api.patch(f"{CONFIG_MAPS}/a", {"data": {"key": "3"}}),
+    ]
+    is_answered.set()
+    for stream in streams:
+        for answer in answers:
+            assert stream.event()["object"] == answer.json()
+    assert encoded == []
+
+
+def test_answer_to_write_that_removes_object_is_no_event(api: Api) -> None:
+    held = config_map("a")
+    held["metadata"]["finalizers"] = ["example.org/hold"]
+    api.post(CONFIG_MAPS, held)
+    stream = api.stream(f"{CONFIG_MAPS}?watch=1")
+    assert told(stream, 1) == [("ADDED", "a")]
+    api.delete(f"{CONFIG_MAPS}/a")
+    going = stream.event()["object"]
+    assert going["metadata"]["finalizers"] == ["example.org/hold"]
+    answer = api.patch(f"{CONFIG_MAPS}/a", {"metadata": {"finalizers": None}})
+    assert "finalizers" not in answer.json()["metadata"]
+    assert told(stream, 1) == [("DELETED", "a")]
+    since = int(going["metadata"]["resourceVersion"]) - 1
+    later = api.stream(f"{CONFIG_MAPS}?watch=1&resourceVersion={since}")
+    assert later.event()["object"] == going
 
 
 def test_watch_that_is_too_slow_ends_without_error(

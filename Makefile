@@ -93,6 +93,7 @@ bench-record: $(VENV)/.installed
 bench-parts: $(VENV)/.installed etcd
 	for part in python_api statefulset_update fork plan serve min_ready_seconds seven_days timeline why etcd; do \
 	  $(BIN)/python tests/benchmarks/$$part.py || exit 1; done
+	$(BIN)/python -m tests.benchmarks.writes
 
 # Environments of other Pythons, with which tests/test_same_bytes.py compares: make pythons PYTHONS="python3.12 python3.13"
 PYTHONS ?= python3.12 python3.13 python3.14

@@ -230,15 +230,16 @@ def read_page(
     """
     options = ListOptions(parameters.label_selector, parameters.field_selector)
     cache = context.application.watch_cache if context.application is not None else None
-    definitions = cache.definitions_revision if cache is not None and resource.custom else 0
     namespace = context.info.namespace if resource.namespaced else ""
-    view = View(resource, namespace, "", options, media, TableOptions(), definitions)
+    view = View(resource, namespace, "", options, media, TableOptions())
     context.client.choose(view.request, [])  # the selectors, and warnings of the version
     wanted = parse_range(parameters)
     if cache is None or resource.computed_from or resource.key == COMPONENT_STATUSES:
         records, revision = _stored_records(context, view, wanted)
     else:
         records, revision = _cached_records(context, view, cache, wanted)
+        if resource.custom:  # as the cache has them by now: it may have waited for a change
+            view = view._replace(definitions=cache.definitions_revision)
 
     if context.info.name and (
         namespace or not resource.namespaced

@@ -260,3 +260,26 @@ def test_revision_that_old_server_wrote_is_followed_by_another_and_no_pod_restar
     assert [one["metadata"]["uid"] for one in lab.client.list("pods").items] == [
         pod["metadata"]["uid"]
     ]
+
+
+def test_new_revision_with_the_same_template_stays_until_something_else_happens(lab):
+    """Make a revision by hand, as a test of Kubernetes does: nothing is reconciled for one that is
+    new and has its owner; the next change of a revision removes one of the two."""
+    lab.node("node-1")
+    lab.daemon_set("agent")
+    lab.settle()
+    [made] = lab.client.list("controllerrevisions.apps").items
+    other = deepcopy(made)
+    other["metadata"]["name"] = "agent-by-hand"
+    other["revision"] = 2
+    del other["metadata"]["resourceVersion"], other["metadata"]["uid"]
+    lab.create("controllerrevisions.apps", other, "default")
+    lab.settle()
+    assert len(lab.client.list("controllerrevisions.apps").items) == 2
+    kept = deepcopy(
+        lab.client.get("controllerrevisions.apps", "agent-by-hand", namespace="default")
+    )
+    kept["metadata"]["labels"]["seen"] = "yes"
+    lab.client.update("controllerrevisions.apps", kept)
+    lab.settle()
+    assert [one["revision"] for one in lab.client.list("controllerrevisions.apps").items] == [2]

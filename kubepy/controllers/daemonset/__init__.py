@@ -108,7 +108,7 @@ class DaemonSetController:
             DAEMON_SETS: self._daemon_set_changed,
             PODS: self._pod_changed,
             NODES: self._node_changed,
-            CONTROLLER_REVISIONS: self._owners.changed,
+            CONTROLLER_REVISIONS: self._revision_changed,
         }
 
     def _daemon_set_changed(self, event: WatchEvent) -> None:
@@ -127,6 +127,15 @@ class DaemonSetController:
             lambda key, _: self._expectations.creation_observed(key),
             lambda key, _: self._expectations.deletion_observed(key),
         )
+
+    def _revision_changed(self, event: WatchEvent) -> None:
+        """Wake the owners of a revision, but not for one that is new and has its owner
+        (``addHistory``): until something else happens, a second revision of the same template
+        stays."""
+        is_owned = event.new is not None and controller_of(event.new) is not None
+        if event.old is None and is_owned:
+            return
+        self._owners.changed(event)
 
     def _node_changed(self, event: WatchEvent) -> None:
         """Enqueue a node that is new, or whose labels or taints changed

@@ -202,7 +202,11 @@ class LocalCluster:
         return shared
 
     def fork(
-        self, settings: Mapping[str, Any] = NO_SETTINGS, *, is_prediction: bool = False
+        self,
+        settings: Mapping[str, Any] = NO_SETTINGS,
+        *,
+        is_prediction: bool = False,
+        in_full: bool = False,
     ) -> LocalCluster:
         """Return an independent cluster in memory that goes on from what is committed here: objects
         with their revisions, clock, ids, change log, events, and the memory of the controllers.
@@ -211,13 +215,21 @@ class LocalCluster:
         :param settings: replace those of ``kubepy.yaml``.
         :param is_prediction: admission webhooks are called as for a dry run, and all of the
             timeline is kept.
+        :param in_full: all of it is read now, so that any thread may use it, and files need not
+            stay open for it.
         """
         state = self._newest_state()
+        origin = state if self.worktree is not None else None
+        if in_full:
+            state = state.in_full()
+            if origin is not None:
+                origin.close()
+                origin = None
         store = self._new_store(state)
         if settings:
             store.set_values(settings=settings)
         fork = LocalCluster(store, self._new_store, rules_folder=self._rules_folder)
-        fork._origin = state if self.worktree is not None else None
+        fork._origin = origin
         fork._server.silent = self._server.silent
         fork._server.usage_source = self._server.usage_source
         fork._server.network_refusal = self._server.network_refusal

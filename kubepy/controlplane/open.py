@@ -294,6 +294,23 @@ def _copy_to_etcd(cluster: LocalCluster, place: str) -> None:
         store.close()
 
 
+def restore_cluster(cluster: LocalCluster, other: LocalCluster) -> None:
+    """Let a cluster in memory become what another one in memory is; the memory of the controllers,
+    who must not work meanwhile, is that of the other one's. Whoever watches sees what changes.
+
+    Raises LockTimeoutError, ValueError for a cluster that is not in memory.
+    """
+    store = cluster.store
+    if not isinstance(store, memory.MemoryStore):
+        raise ValueError("only a cluster in memory can become what another one is")
+    state = other.store.state().in_full()
+    cluster.client.take_over_time()  # so that going back to where it was is a change
+    store.restore(state)
+    checkpoints.move(store, state, store.revision)
+    cluster.client.take_over_time()
+    cluster.client.forget_custom_kinds()
+
+
 def new_memory_store(state: State) -> memory.MemoryStore:
     """Make a store in memory that goes on from the state of another store."""
     return memory.MemoryStore(state, volatile=VOLATILE)

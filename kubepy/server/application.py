@@ -6,9 +6,11 @@ import asyncio
 import os
 import traceback
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import RLock
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from kubepy.api import errors
 from kubepy.api.clock import Clock
@@ -45,6 +47,42 @@ T = TypeVar("T")
 REQUESTS = "certificatesigningrequests.certificates.k8s.io"
 
 
+class CommandOutcome(NamedTuple):
+    """The output of a command line, and its exit status."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+
+RunCommand = Callable[[LocalCluster, Sequence[str], str], CommandOutcome]
+
+
+class AnsweredRequest(NamedTuple):
+    """A request that a server has answered.
+
+    :ivar path: as it was sent, without the query.
+    :ivar query: the parameters, without the question mark.
+    :ivar code: the HTTP status of the answer; a watch has it from its beginning.
+    """
+
+    method: str
+    path: str
+    query: str
+    user_agent: str
+    code: int
+
+
+class Attached(Protocol):
+    """A part of a server that ends with it."""
+
+    async def stop(self) -> None:
+        """End all streams in order."""
+
+    def close(self) -> None:
+        """Let go of everything, after the requests that have begun."""
+
+
 class ServeOptions(NamedTuple):
     """The options of a server.
 
@@ -56,6 +94,7 @@ class ServeOptions(NamedTuple):
     :ivar settings: those of a cluster in memory, which is made.
     :ivar pace: how the cluster's own time goes on while clients wait; None: it is moved by others
         alone.
+    :ivar run_command: runs a command line, with a standard input, on a cluster; None: nobody does.
     """
 
     address: str = "127.0.0.1"
@@ -66,6 +105,7 @@ class ServeOptions(NamedTuple):
     user: Object | None = None
     settings: Mapping[str, Any] = MappingProxyType({})
     pace: IdlePace | None = None
+    run_command: RunCommand | None = None
 
     @property
     def runs_kubelets(self) -> bool:
@@ -97,7 +137,8 @@ DEFAULTS, USUAL_CREDENTIALS = ServeOptions(), CredentialOptions()
 class Application:
     """The server of one cluster.
 
-    :param place: a state folder, an address of etcd, or ``memory:``.
+    :param place: a state folder, an address of etcd, ``memory:``, or an open cluster in memory,
+        which stays open.
     :param token: the administrator's bearer token.
     :param signing_key: signs the tokens of ServiceAccounts, in PEM; without it there are none.
     :param credentials: how they are issued and checked besides, and who signs certificates.
@@ -106,11 +147,14 @@ class Application:
     :ivar clock: the time of the cluster, once it is open.
     :ivar timers: the moments of it for which clients wait.
     :ivar activity: what clients do, where that decides how time goes on.
+    :ivar prefix: of the paths of all its requests, for what links to others: that of a fork.
+    :ivar attached: what ends with it.
+    :ivar hear_request: takes each request that was answered.
     """
 
     def __init__(
         self,
-        place: str,
+        place: str | LocalCluster,
         options: ServeOptions = DEFAULTS,
         *,
         token: str = "",
@@ -118,8 +162,12 @@ class Application:
         credentials: CredentialOptions = USUAL_CREDENTIALS,
         log: Callable[[str], None] = lambda line: None,
     ) -> None:
-        self.place = place
+        self._given = None if isinstance(place, str) else place
+        self.place = place if isinstance(place, str) else MEMORY
         self.options = options
+        self.prefix = ""
+        self.attached: list[Attached] = []
+        self.hear_request: Callable[[AnsweredRequest], None] = lambda request: None
         self.token = token
         self.signing_key = signing_key
         self.credentials = credentials
@@ -128,9 +176,14 @@ class Application:
         self.impersonation_modes: dict[str, str] = {}  # that were allowed last, by requester
         self.log = log
         self.backend = Backend(
-            self._open_cluster, has_noticed=lambda revision: self.watch_cache.has_noticed(revision)
+            self._open_cluster,
+            has_noticed=lambda revision: self.watch_cache.has_noticed(revision),
+            is_alone=self.place == MEMORY,
         )
         self.controllers = self._new_controllers() if options.controllers else None
+        self._controllers_lock = RLock()
+        self._holders = 0  # who keep the controllers from working, of one thread
+        self._is_closed = False
         self.watch_cache = WatchCache(lambda: self.backend.cluster().apart(), log)
         self.requests: Counter[tuple[str, ...]] = (
             Counter()
@@ -153,7 +206,7 @@ class Application:
         return ControllerThread(cluster, options.verbosity, options.controllers, self.log)
 
     def _open_cluster(self) -> LocalCluster:
-        cluster = open_shared(self.place, self.options.settings)
+        cluster = self._given or open_shared(self.place, self.options.settings)
         if cluster.worktree is not None:
             cluster.worktree.set_warn(lambda text: self.log(f"Warning: {text}"))
         self.clock = cluster.clock
@@ -212,6 +265,22 @@ class Application:
         finally:
             controllers.tell(WRITTEN)
 
+    @contextmanager
+    def without_controllers(self) -> Iterator[None]:
+        """Let the controllers rest for the length of a block, which may run them itself: what they
+        have begun is finished first. Another thread that wants the same waits."""
+        with self._controllers_lock:
+            self._holders += 1
+            if self.controllers is not None and self._holders == 1:
+                self.controllers.stop()
+            try:
+                yield
+            finally:
+                self._holders -= 1
+                if self.controllers is not None and not self._holders and not self._is_closed:
+                    self.controllers = self._new_controllers()
+                    self.controllers.start()
+
     def check(self) -> None:
         """Look after what others may have removed: called every second."""
         if self.controllers is not None:
@@ -228,6 +297,8 @@ class Application:
     async def stop(self) -> None:
         """End all streams in order."""
         self.stopping.set()
+        for attached in self.attached:
+            await attached.stop()
         for task in (self._heartbeats, self._signing, self._idle_time):
             if task is not None:
                 task.cancel()
@@ -277,7 +348,18 @@ class Application:
 
     def close(self) -> None:
         """Let go of the cluster, after the requests that have begun."""
-        if self.controllers is not None:
-            self.controllers.stop()
+        for attached in self.attached:
+            attached.close()
+        with self._controllers_lock:
+            self._is_closed = True
+            if self.controllers is not None:
+                self.controllers.stop()
         self.watch_cache.close()
         self.backend.close()
+        if self._given is not None:
+            self._leave(self._given)
+
+    def _leave(self, cluster: LocalCluster) -> None:
+        """Let go of a cluster that stays open."""
+        cluster.store.watch(lambda changes: None)
+        cluster.client.tokens.known.pop(self.token, None)

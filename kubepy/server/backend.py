@@ -37,6 +37,7 @@ class Backend:
         needs it.
     :param has_noticed: tells whether somebody else has noticed every change of definitions up to a
         revision.
+    :param is_alone: no other process can reach the cluster, so that nobody else moves its time.
     """
 
     def __init__(
@@ -44,9 +45,12 @@ class Backend:
         open_cluster: Callable[[], LocalCluster],
         readers: int = READERS,
         has_noticed: Callable[[int], bool] = lambda revision: False,
+        *,
+        is_alone: bool = False,
     ) -> None:
         self._open_cluster = open_cluster
         self._has_noticed = has_noticed
+        self._is_alone = is_alone
         self._writer = ThreadPoolExecutor(1, "writer")
         self._readers = ThreadPoolExecutor(readers, "reader")
         self._callers = ThreadPoolExecutor(CALLERS, "caller")
@@ -82,7 +86,8 @@ class Backend:
             context = cluster.client.context._replace(may_wait=may_wait)
             cluster.client = cluster.client.with_context(context)
         with suppress(StorageError):  # the function itself may have an answer for that
-            cluster.client.take_over_time()  # another process may have moved it
+            if not self._is_alone:
+                cluster.client.take_over_time()  # another process may have moved it
             self._notice_definitions(cluster)
         try:
             return function(cluster)

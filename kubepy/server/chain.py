@@ -13,11 +13,19 @@ import gzip
 import hmac
 import random
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
-from contextlib import contextmanager, suppress
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+)
+from contextlib import asynccontextmanager, contextmanager, suppress
 from email.utils import formatdate
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 from uuid import UUID
 
 from kubepy.api import errors
@@ -37,8 +45,10 @@ from kubepy.server import (
     watch,
 )
 from kubepy.server.activity import OpenStream, Visit, is_observer
-from kubepy.server.application import Application
+from kubepy.server.application import AnsweredRequest, Application
 from kubepy.server.clientcertificates import CERTIFICATE_USER
+from kubepy.server.harness import forks
+from kubepy.server.harness.endpoints import Harness, is_for_harness
 from kubepy.server.messages import (
     GZIP_HEADERS,
     Answer,
@@ -88,6 +98,7 @@ class HandlerChain:
         self._application = application
         self._timelines = livepage.LiveTimelines()
         self._date = ClusterDate(application)
+        self._harness = Harness(application, HandlerChain)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -111,7 +122,7 @@ class HandlerChain:
         protocol = ""
         try:
             info = requestinfo.parse_request_info(request)
-            answer = await self._answer(request, info, receive, warnings)
+            answer = await self.answer(request, info, receive, warnings)
             if isinstance(answer, StreamResponse) and scope["type"] == WEBSOCKET:
                 answer = self._watch_upgrade(scope, request, answer)
             if isinstance(answer, Upgrade):
@@ -122,14 +133,14 @@ class HandlerChain:
             answer = self._failure(request, info, error)
 
         if isinstance(answer, Upgrade):
-            health.count_request(self._application.requests, request, info, SWITCHED)
+            self._count(request, info, SWITCHED)
             touch = visit.touch if visit is not None else nothing
             socket = WebSocket(receive, send, touch)
             with as_stream(visit, scope, answer.is_complete):
                 await self._serve_upgrade(answer, protocol, socket)
             return
         answer = answer._replace(headers=(*answer.headers, *warning_headers(warnings)))
-        health.count_request(self._application.requests, request, info, answer.status)
+        self._count(request, info, answer.status)
         headers = {
             "audit-id": request.header("audit-id") or new_id(),
             "cache-control": "no-cache, private",
@@ -152,6 +163,13 @@ class HandlerChain:
             request, answer, self._application.stopping, SEND_SECONDS, abort
         )
 
+    def _count(self, request: HttpRequest, info: RequestInfo, status: int) -> None:
+        health.count_request(self._application.requests, request, info, status)
+        query = urlencode(request.query, doseq=True)
+        agent = request.header("user-agent")
+        answered = AnsweredRequest(request.method, request.path, query, agent, status)
+        self._application.hear_request(answered)
+
     async def _serve_upgrade(self, upgrade: Upgrade, protocol: str, socket: WebSocket) -> None:
         """Serve a WebSocket until it is closed; a defect closes it."""
         await socket.accept(protocol)
@@ -166,11 +184,11 @@ class HandlerChain:
             self._application.log_defect("a WebSocket", error)
             await socket.close(INTERNAL_ERROR)
 
-    async def _answer(
+    async def answer(
         self, request: HttpRequest, info: RequestInfo, receive: Receive, warnings: dict[str, None]
     ) -> Answer:
         """Answer a request in time. Raises Status, StorageError, Disconnected."""
-        if is_long_running(info):
+        if is_long_running(info) or is_for_harness(info):
             return await self._handle(request, info, receive, warnings)
         try:
             async with asyncio.timeout(request_seconds(request)):
@@ -197,14 +215,16 @@ class HandlerChain:
             response = routes.find_handler(info)(HandlerContext(whole, info, served, application))
             return compressed(request, response) if isinstance(response, Response) else response
 
+        if info.path == clockwait.PATH:
+            await application.read(admit)
+            return clockwait.wait(application, request)
+        if is_for_harness(info):
+            return await self._handle_for_harness(request, info, receive, warnings)
         if livepage.is_page(request):
             return livepage.page()
         if info.path == livepage.TIMELINE:
             answer = await livepage.timeline(self._timelines, application, request, info)
             return compressed(request, answer) if isinstance(answer, Response) else answer
-        if info.path == clockwait.PATH:
-            await application.read(admit)
-            return clockwait.wait(application, request)
         if info.is_resource_request and info.verb == "watch":
             return await watch.watch(application, request, info, await application.read(admit))
         whole = request
@@ -216,6 +236,27 @@ class HandlerChain:
             whole = await with_body(request, receive)
 
         return await (application.read if info.verb in READING else application.write)(run)
+
+    async def _handle_for_harness(
+        self, request: HttpRequest, info: RequestInfo, receive: Receive, warnings: dict[str, None]
+    ) -> Answer:
+        """Answer a request of a harness, or one for a fork as the server of the fork does."""
+        harness = self._harness
+        below = forks.request_below(request)
+        if below is not None:
+            fork_id, inner = below
+            chain = await harness.forks.get(fork_id).chain()
+            inner_info = requestinfo.parse_request_info(inner)
+            return await chain.answer(inner, inner_info, receive, warnings)
+
+        def check_user(cluster: LocalCluster) -> None:
+            harness.check_user(request, info, cluster)
+
+        await self._application.read(check_user)
+        whole = await with_body(request, receive)
+        async with listening(receive) as has_gone:
+            answer = await harness.answer(whole, info, has_gone)
+        return compressed(request, answer)
 
     def _is_administrator(self, request: HttpRequest) -> bool:
         """Tell whether a request has the administrator's token, or a certificate of one."""
@@ -428,6 +469,22 @@ def chosen_protocol(scope: Scope, upgrade: Upgrade) -> str:
         raise errors.BadRequest("Upgrade request required")
     protocols, _ = split_protocols(scope["subprotocols"])
     return upgrade.choose(protocols)
+
+
+@asynccontextmanager
+async def listening(receive: Receive) -> AsyncIterator[Callable[[], bool]]:
+    """Give a block a function that tells whether the client has gone."""
+
+    async def wait_for_disconnect() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    waiting = asyncio.create_task(wait_for_disconnect())
+    try:
+        yield waiting.done
+    finally:
+        waiting.cancel()
+        await asyncio.wait([waiting])
 
 
 async def with_body(request: HttpRequest, receive: Receive) -> HttpRequest:

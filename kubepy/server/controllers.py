@@ -304,7 +304,8 @@ def run_until_over(
                     cluster.store.sync()
                     failures.end()
 
-                cluster.clock.pause = line.wait
+                if not hears_writes:  # else others have the same clock
+                    cluster.clock.pause = line.wait
                 manager = build_manager(cluster, among)
                 manager.commits_each_turn = True
                 manager.is_awaited = line.is_awaited

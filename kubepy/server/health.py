@@ -78,7 +78,8 @@ def serve(context: HandlerContext) -> Response:
             return Response(200, metrics(context).encode(), METRICS_TYPE)
         case (".well-known", "openid-configuration") if context.client.tokens.key is not None:
             _require_route(context, JSON)
-            address = f"https://{context.request.header('host')}/openid/v1/jwks"
+            host = f"{context.request.header('host')}{context.application.prefix}"
+            address = f"https://{host}/openid/v1/jwks"
             issued = context.client.tokens
             configuration = tokens.openid_configuration(
                 issued.issuers[0], address, issued.public_keys()

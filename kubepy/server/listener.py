@@ -31,6 +31,7 @@ from uvicorn.server import Server
 from kubepy.server import clientcertificates, unread
 from kubepy.server.chain import HandlerChain, is_watch
 from kubepy.server.gateway import Gateway, GatewayOptions
+from kubepy.server.harness import forks
 from kubepy.server.memory import MemoryKeeper
 from kubepy.storage import StorageError
 
@@ -103,6 +104,7 @@ class HttpConnection(H11Protocol):
         scope: MutableMapping[str, Any] = {**self.scope}
         if isinstance(self.app, Gateway):
             scope = self.app.inner_scope(scope)
+        scope["path"] = forks.inner_path(scope["path"])
         if CONNECTED.fullmatch(scope["path"]) is not None:
             return True
         return is_watch(scope)

@@ -85,7 +85,7 @@ def serve(context: HandlerContext) -> Response:
         case ("openapi", "v2"):
             return _negotiated(context, "v2", specification.tag(""), V2_PROTOBUF, specification.v2)
         case ("openapi", "v3") if not context.info.path.endswith("/"):
-            return _index(specification)
+            return _index(specification, context.application.prefix)
 
     path = "/".join(context.info.parts[2:])
     if path not in specification.paths():
@@ -96,7 +96,11 @@ def serve(context: HandlerContext) -> Response:
         return Response(
             301,
             b"",
-            headers=(("Location", _url(path, tag)), ("Vary", "Accept"), ("Etag", f'"{tag}"')),
+            headers=(
+                ("Location", f"{context.application.prefix}{_url(path, tag)}"),
+                ("Vary", "Accept"),
+                ("Etag", f'"{tag}"'),
+            ),
         )
 
     response = _negotiated(
@@ -115,9 +119,13 @@ def serve(context: HandlerContext) -> Response:
     return response
 
 
-def _index(specification: Specification) -> Response:
+def _index(specification: Specification, prefix: str) -> Response:
+    """Return the index of version 3.
+
+    :param prefix: of the server's paths, for the URLs.
+    """
     paths = {
-        path: {"serverRelativeURL": _url(path, specification.tag(path))}
+        path: {"serverRelativeURL": f"{prefix}{_url(path, specification.tag(path))}"}
         for path in specification.paths()
     }
     body = json.dumps({"paths": paths}, separators=(",", ":")).encode()

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice, takewhile
 from math import inf
+from types import MappingProxyType
 from typing import Any
 
 from kubepy.storage.errors import LockTimeoutError
@@ -29,6 +30,11 @@ from kubepy.storage.model import (
 from kubepy.storage.state import LAST, ObjectRecord, State
 from kubepy.storage.timeline import NewRecorder, TimelineRecorder
 from kubepy.storage.transaction import BufferedTransaction, Expiry, TransactionEntry
+
+
+def uid_in(obj: Object) -> object:
+    """Return the uid of an object; None where it has none."""
+    return obj["metadata"].get("uid")
 
 
 class MemoryTransaction(BufferedTransaction[ObjectRecord]):
@@ -68,6 +74,36 @@ class MemoryTransaction(BufferedTransaction[ObjectRecord]):
     def decode(self, key: Key, entry: TransactionEntry[ObjectRecord]) -> Object:
         assert entry.before is not None
         return entry.before.object
+
+    def restore(self, other: State) -> None:
+        """Make everything what it is in another state: objects that differ are written, and the
+        others keep their resourceVersions."""
+        for resource, namespace in sorted({*self._state.places(), *other.places()}):
+            present = {record.key: record for record in self._state.records(resource, namespace)}
+            wanted = {record.key: record for record in other.records(resource, namespace)}
+            for key in sorted(present.keys() | wanted.keys()):
+                self._restore(key, present.get(key), wanted.get(key))
+        own_meta: dict[str, str | None] = dict.fromkeys(self._state.all_meta())
+        self.meta = {**own_meta, **other.all_meta()}
+        self.settings = {**dict.fromkeys(self._state.settings), **other.settings}
+
+    def _restore(self, key: Key, present: ObjectRecord | None, wanted: ObjectRecord | None) -> None:
+        """Write an object as another state has it; one with another uid replaces the one that is
+        there."""
+        if present is wanted:
+            return
+        entry = self._entry(key)
+        if wanted is None:
+            self._remove(key, entry)
+            return
+        if present is not None:
+            if (present.json, present.expires) == (wanted.json, wanted.expires):
+                return
+            if uid_in(present.object) != uid_in(wanted.object):
+                self._remove(key, entry)
+        obj = {**wanted.object, "metadata": {**wanted.object["metadata"]}}
+        self._put(key, entry, obj, wanted.json)
+        entry.expires = wanted.expires
 
     def after(self) -> State:
         """Return the state with everything that was changed."""
@@ -153,6 +189,25 @@ class MemoryStore:
         """Return all that is committed."""
         return self._state
 
+    def restore(self, other: State) -> None:
+        """Become what another state is, in one commit: objects, settings, small values, timeline.
+
+        Revisions go on: an object that differs gets a new resourceVersion, and whoever watches sees
+        each change. Raises LockTimeoutError.
+        """
+        if not self._lock.acquire(timeout=max(self.lock_timeout, 0.0)):
+            raise LockTimeoutError(self._occupied())
+        try:
+            changes = MemoryTransaction(self._state, {}, lambda: -inf, None)
+            changes.restore(other)
+            timeline = {"timeline": other.timeline, "forgotten": other.forgotten}
+            self._commit(changes, timeline)
+        finally:
+            self._lock.release()
+
+    def _occupied(self) -> str:
+        return f"the store is held by another thread (waited {self.lock_timeout:g} s)"
+
     # --- reading ---
 
     def get(self, key: Key) -> Object | None:
@@ -203,9 +258,7 @@ class MemoryStore:
         if self._current() is not None:
             raise RuntimeError("a transaction is under way in this store; transactions do not nest")
         if not self._lock.acquire(timeout=max(self.lock_timeout, 0.0)):
-            raise LockTimeoutError(
-                f"the store is held by another thread (waited {self.lock_timeout:g} s)"
-            )
+            raise LockTimeoutError(self._occupied())
 
         try:
             changes = MemoryTransaction(
@@ -218,9 +271,14 @@ class MemoryStore:
             self._writer = None
             self._lock.release()
 
-    def _commit(self, changes: MemoryTransaction) -> None:
-        """Make everything visible that a transaction has changed."""
-        self._state = changes.after()
+    def _commit(
+        self, changes: MemoryTransaction, others: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
+        """Make everything visible that a transaction has changed.
+
+        :param others: further fields of the state.
+        """
+        self._state = changes.after()._replace(**others)
         if self._listener is not None and not changes.is_empty():
             self._listener(changes.committed())
 

@@ -641,6 +641,21 @@ class State(NamedTuple):
         }
         return State({}, self.revision, tables, expiring=self.all_expiring())
 
+    def in_full(self) -> State:
+        """Return the same state, all of it read, so that it lies over nothing and any thread may
+        read it."""
+        if self.source is None:
+            return self
+        entries = self.entries(self.compacted)
+        return self.of_objects()._replace(
+            settings=self.settings,
+            log=SortedMap((entry.revision, entry) for entry in entries),
+            compacted=self.compacted,
+            meta=SortedMap((name, (value,)) for name, value in self.all_meta().items()),
+            timeline=SortedMap((entry.revision, entry) for entry in self.timeline_entries()),
+            forgotten=self.forgotten,
+        )
+
 
 def _with_keys(records: Iterable[ObjectRecord]) -> KeyedObjects:
     return [(record.key, record.object) for record in records]

@@ -740,3 +740,35 @@ def test_groups_are_added_to_those_of_an_api_server() -> None:
     assert reconcilers_of("all") == reconcilers_of("on") == EVERY
     with pytest.raises(UnknownGroupError):
         reconcilers_of("all,gc,nothing")
+
+
+# --- harnesses
+
+
+def test_harness_forks_and_resets_a_control_plane(new_envtest: Callable[..., Envtest]) -> None:
+    envtest = new_envtest(KUBEPY_ENVTEST_CLOCK="2026-01-01T00:00:00Z")
+    maps = "/api/v1/namespaces/default/configmaps"
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    fork = envtest.request("POST", "/kubepy/forks", {}).json()
+    assert envtest.request("POST", maps, config_map).status == 201
+    assert envtest.request("GET", f"{fork['server'].rstrip('/')}{maps}/a").status == 404
+    moved = envtest.request("POST", "/kubepy/clock/advance", {"by": "30m"})
+    assert moved.json() == {"now": "2026-01-01T00:30:00Z"}
+    plan = envtest.request("POST", "/kubepy/plan", {"command": ["delete", "configmap", "a"]})
+    assert plan.json()["kind"] == "Plan"
+    assert envtest.request("POST", "/kubepy/reset", {"to": fork["id"]}).status == 200
+    assert envtest.request("GET", f"{maps}/a").status == 404
+    developer = envtest.user("jane", "developers")
+    assert envtest.request("POST", "/kubepy/forks", {}, developer).status == 403
+    assert envtest.stop() == [0, 0]
+
+
+def test_clock_that_is_no_time_ends_the_apiserver(assets_folder: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [f"{assets_folder}/kube-apiserver", f"--cert-dir={tmp_path}", "--secure-port=0"],
+        env={**os.environ, "KUBEPY_ENVTEST_CLOCK": "noon"},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert (done.returncode, "KUBEPY_ENVTEST_CLOCK=noon: " in done.stderr) == (1, True)

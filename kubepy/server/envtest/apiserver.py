@@ -1,7 +1,7 @@
 """The program ``kube-apiserver`` of envtest's assets: an API server whose cluster is in memory.
 
-``python -m kubepy.server.envtest.apiserver CONTROLLERS FLAGS…``. What kube-apiserver refuses ends
-it with status 1 and a line; SIGTERM ends it in order. Upstream: ``cmd/kube-apiserver/app``.
+``python -m kubepy.cli.envtest_apiserver CONTROLLERS FLAGS…`` runs it. What kube-apiserver refuses
+ends it with status 1 and a line; SIGTERM ends it in order. Upstream: ``cmd/kube-apiserver/app``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from kubepy.api.clock import Clock
-from kubepy.apiserver.settings import ADMISSION_PLUGINS, parse_service_subnet
+from kubepy.apiserver.settings import ADMISSION_PLUGINS, parse_service_subnet, parse_settings
 from kubepy.apiserver.tokens import SigningKey, VerifyingKey, verifying_keys
 from kubepy.controlplane.groups import API, UnknownGroupError, reconcilers_of
 from kubepy.controlplane.open import MEMORY
@@ -22,7 +22,7 @@ from kubepy.klog import header
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
 from kubepy.server import listener
-from kubepy.server.application import Application, CredentialOptions, ServeOptions
+from kubepy.server.application import Application, CredentialOptions, RunCommand, ServeOptions
 from kubepy.server.clientcertificates import certificates_of
 from kubepy.server.envtest import featuregates
 from kubepy.server.envtest.flags import ServerArguments, ServerFlagError, help_text, parse_arguments
@@ -35,6 +35,7 @@ with lazy_imports():
 
 CONTROLLERS_VARIABLE = "KUBEPY_ENVTEST_CONTROLLERS"
 TIME_VARIABLE = "KUBEPY_ENVTEST_TIME"
+CLOCK_VARIABLE = "KUBEPY_ENVTEST_CLOCK"
 PORT = 6443
 ALWAYS_ALLOW, RBAC, NODE = "AlwaysAllow", "RBAC", "Node"
 UNSERVED_MODES = ("ABAC", "AlwaysDeny", "Webhook")
@@ -111,10 +112,11 @@ class ServerPlan(NamedTuple):
     credentials: CredentialOptions
 
 
-def main(words: Sequence[str]) -> int:
+def main(words: Sequence[str], run_command: RunCommand | None = None) -> int:
     """Serve until a signal; return the exit status.
 
     :param words: the controllers that run where the environment names none, and the flags.
+    :param run_command: runs command lines for harnesses.
     """
     controllers, *flags = words
     if any(word in ("--help", "-h") for word in flags):
@@ -129,7 +131,8 @@ def main(words: Sequence[str]) -> int:
         return 1
     try:
         plan = plan_of(arguments, os.environ.get(CONTROLLERS_VARIABLE) or controllers, notes)
-        return serve(plan, notes)
+        options = plan.options._replace(run_command=run_command)
+        return serve(plan._replace(options=options), notes)
     except (ServerStartError, StorageError, featuregates.FeatureGateError) as error:
         notes.fail(str(error))
         return 1
@@ -187,7 +190,7 @@ def plan_of(arguments: ServerArguments, controllers: str, notes: ServerLog) -> S
         authorization=_authorization(arguments),
         controllers=names,
         verbosity=_number(arguments, "v", 0, 1 << 31),
-        settings=_settings(arguments, notes) | _clock(pace),
+        settings=_clock(pace) | _settings(arguments, notes),
         pace=pace,
     )
     signing_key, credentials = _account_tokens(arguments)
@@ -242,7 +245,7 @@ def _authorization(arguments: ServerArguments) -> str:
 
 def _settings(arguments: ServerArguments, notes: ServerLog) -> dict[str, Any]:
     """Return the settings of the cluster. Raises ServerStartError."""
-    settings: dict[str, Any] = {}
+    settings = _clock_setting(os.environ.get(CLOCK_VARIABLE, ""))
     known = (*ADMISSION_PLUGINS, *ALWAYS_ON_PLUGINS, *ABSENT_PLUGINS)
     unknown = [
         f"{flag} plugin {quote(name)} is unknown"
@@ -267,6 +270,20 @@ def _settings(arguments: ServerArguments, notes: ServerLog) -> dict[str, Any]:
         except StorageError as error:
             reason = str(error).rpartition("serviceSubnet: ")[2]
             raise ServerStartError(f"--service-cluster-ip-range: {reason}") from None
+    return settings
+
+
+def _clock_setting(text: str) -> dict[str, Any]:
+    """Return the setting of the moment at which the cluster's own time begins; "" is the system's
+    time. Raises ServerStartError."""
+    if not text:
+        return {}
+    settings = {"clock": text}
+    try:
+        parse_settings(settings)
+    except StorageError as error:
+        reason = str(error).rpartition("clock: ")[2]
+        raise ServerStartError(f"{CLOCK_VARIABLE}={printable(text)}: {reason}") from None
     return settings
 
 
@@ -337,7 +354,3 @@ def _make_certificate(certificate: str, key: str, address: str) -> None:
             f"error creating self-signed certificates: {(error.strerror or str(error)).lower()}: "
             f"{certificate}"
         ) from None
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

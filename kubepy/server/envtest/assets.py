@@ -14,7 +14,7 @@ import tempfile
 
 from kubepy.server.envtest import etcd, flags
 
-MODULE = "kubepy.server.envtest.apiserver"
+MODULE = "kubepy.cli.envtest_apiserver"
 APISERVER, ETCD, KUBECTL = "kube-apiserver", "etcd", "kubectl"
 
 

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
         UnsupportedMediaType,
     )
     from kubepy.api.errors import Status as ApiError
-    from kubepy.cluster import Cluster, CommandError, CommandResult
+    from kubepy.clusters import Cluster, CommandError
+    from kubepy.decorators import cluster
     from kubepy.insight.why import Why
+    from kubepy.results import CommandResult, ScriptResult
     from kubepy.storage.errors import FolderError, LockTimeoutError, NoClusterError
 
 __version__ = "0.5.0.dev0"
@@ -48,20 +50,24 @@ __all__ = [
     "MethodNotAllowed",
     "NoClusterError",
     "NotFound",
+    "ScriptResult",
     "TooManyRequests",
     "UnsupportedMediaType",
     "Why",
     "__version__",
+    "cluster",
 ]
 
 _MODULES = {
-    "Cluster": "cluster",
-    "CommandError": "cluster",
-    "CommandResult": "cluster",
+    "Cluster": "clusters",
+    "CommandError": "clusters",
+    "CommandResult": "results",
     "FolderError": "storage",
     "LockTimeoutError": "storage",
     "NoClusterError": "storage",
+    "ScriptResult": "results",
     "Why": "insight.why",
+    "cluster": "decorators",
 }
 
 

@@ -311,6 +311,13 @@ def restore_cluster(cluster: LocalCluster, other: LocalCluster) -> None:
     cluster.client.forget_custom_kinds()
 
 
+def read_in_full(cluster: LocalCluster) -> None:
+    """Read all of a cluster in memory that is still in the folder from which it was forked, so
+    that any thread may use it."""
+    if isinstance(cluster.store, memory.MemoryStore):
+        cluster.store.read_in_full()
+
+
 def new_memory_store(state: State) -> memory.MemoryStore:
     """Make a store in memory that goes on from the state of another store."""
     return memory.MemoryStore(state, volatile=VOLATILE)

@@ -8,7 +8,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from threading import RLock
+from threading import Lock
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -181,8 +181,8 @@ class Application:
             is_alone=self.place == MEMORY,
         )
         self.controllers = self._new_controllers() if options.controllers else None
-        self._controllers_lock = RLock()
-        self._holders = 0  # who keep the controllers from working, of one thread
+        self._controllers_lock = Lock()
+        self._holders = 0  # how many blocks keep the controllers from working
         self._is_closed = False
         self.watch_cache = WatchCache(lambda: self.backend.cluster().apart(), log)
         self.requests: Counter[tuple[str, ...]] = (
@@ -235,6 +235,13 @@ class Application:
             self._heartbeats = asyncio.create_task(self._keep_leases())
         if self.controllers is not None:
             self.controllers.start()
+        if self._given is not None:
+            self.watch_cache.subscribe(self._tell_controllers)
+
+    def _tell_controllers(self, resources: frozenset[str] | None) -> None:
+        """Tell the controllers that somebody has written, perhaps beside the server."""
+        if self.controllers is not None:
+            self.controllers.tell(WRITTEN)
 
     async def _begin_idle_time(self, pace: IdlePace) -> None:
         """Let the cluster's own time go on while clients wait. Raises NoOwnTimeError."""
@@ -268,14 +275,15 @@ class Application:
     @contextmanager
     def without_controllers(self) -> Iterator[None]:
         """Let the controllers rest for the length of a block, which may run them itself: what they
-        have begun is finished first. Another thread that wants the same waits."""
+        have begun is finished first. Several threads may want that at the same time."""
         with self._controllers_lock:
             self._holders += 1
             if self.controllers is not None and self._holders == 1:
                 self.controllers.stop()
-            try:
-                yield
-            finally:
+        try:
+            yield
+        finally:
+            with self._controllers_lock:
                 self._holders -= 1
                 if self.controllers is not None and not self._holders and not self._is_closed:
                     self.controllers = self._new_controllers()

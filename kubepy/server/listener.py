@@ -236,8 +236,7 @@ class HttpServer(Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(self.hear_of_failure)
-        allow_open_files(OPEN_FILES)
-        sslproto.SSLProtocol.max_size = BUFFER_BYTES
+        self.prepare_process()
 
         def new_protocol() -> HttpConnection:
             return HttpConnection(self.config, self.server_state, {}, loop)
@@ -256,6 +255,11 @@ class HttpServer(Server):
         ]
         self.started = True
         self.ready()
+
+    def prepare_process(self) -> None:
+        """Let this process have many connections that cost little."""
+        allow_open_files(OPEN_FILES)
+        sslproto.SSLProtocol.max_size = BUFFER_BYTES
 
     async def on_tick(self, counter: int) -> bool:
         if counter % 10 == 0:
@@ -308,6 +312,18 @@ class HttpServer(Server):
             os._exit(FORCED + number)
         self.received.append(number)
         self.should_exit = True
+
+
+class ThreadServer(HttpServer):
+    """A server in a thread of somebody else's process, whose signals and limits are not its own:
+    ``should_exit`` ends it."""
+
+    def prepare_process(self) -> None:
+        """Leave the process as it is."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
 
 
 def allow_open_files(count: int) -> None:
@@ -375,7 +391,7 @@ def serve(
     """Serve until a signal; return the signals that came. Raises what :meth:`Application.start`
     and :func:`tls_context` raise."""
     server = HttpServer(application, files, sockets, ready, keep)
-    return _run(server)
+    return run(server)
 
 
 def serve_gateway(
@@ -387,10 +403,12 @@ def serve_gateway(
     """Serve a gateway, without TLS, until a signal; return the signals that came. Raises what
     :meth:`Application.start` raises."""
     server = HttpServer(application, options, sockets, ready)
-    return _run(server)
+    return run(server)
 
 
-def _run(server: HttpServer) -> list[int]:
+def run(server: HttpServer) -> list[int]:
+    """Serve until the server is to end; return the signals that came. Raises what
+    :meth:`Application.start` raises."""
     try:
         asyncio.run(server.serve())
     finally:

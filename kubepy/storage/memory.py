@@ -189,6 +189,11 @@ class MemoryStore:
         """Return all that is committed."""
         return self._state
 
+    def read_in_full(self) -> None:
+        """Read what is still in the store that this one is a fork of."""
+        with self.transaction():
+            self._state = self._state.in_full()
+
     def restore(self, other: State) -> None:
         """Become what another state is, in one commit: objects, settings, small values, timeline.
 

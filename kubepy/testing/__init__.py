@@ -1,5 +1,5 @@
-"""The pytest plugin: the fixture ``kubepy``, transcripts ``*.kubepy.txt`` as tests, and reports of
-what changed.
+"""The pytest plugin: the fixtures ``kubepy`` and ``kubepy_server``, transcripts ``*.kubepy.txt`` as
+tests, and reports of what changed.
 
 docs/python.md describes it. pytest imports this module in every project in whose environment kubepy
 is installed, so functions import everything else when a test uses it. (pytest reads every attribute
@@ -8,6 +8,7 @@ of a plugin, which would import lazy modules at once.)
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Generator, Iterator
 from contextlib import suppress
@@ -15,16 +16,21 @@ from itertools import chain
 from os import urandom
 from os.path import relpath
 from pathlib import Path
+from shutil import copytree, ignore_patterns
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from kubepy.cluster import Cluster
+    from kubepy.clusters import Cluster
+    from kubepy.results import CommandResult
+    from kubepy.scripting import Shell
+    from kubepy.serving import ClusterServer
     from kubepy.testing.transcripts import StepDifference
 
 SUFFIX = ".kubepy.txt"
+SCRIPT = re.compile(r"(?:^|(?<=[\s;&|(=]))\./([\w.-]+)")
 INI_OPTIONS = {
     "nodes": ("1", "kubepy: how many Ready nodes a test's cluster has (default: 1)"),
     "clock": (
@@ -228,6 +234,15 @@ def kubepy(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     use.close()
 
 
+@pytest.fixture
+def kubepy_server(kubepy: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[ClusterServer]:
+    """The server of the fixture ``kubepy``, for other clients; ``KUBECONFIG`` names its
+    kubeconfig."""
+    with kubepy.serve() as server:
+        monkeypatch.setenv("KUBECONFIG", server.kubeconfig)
+        yield server
+
+
 def new_cluster(config: pytest.Config, options: dict[str, Any], folder: Path | None) -> Cluster:
     """Make a cluster for a test.
 
@@ -235,7 +250,7 @@ def new_cluster(config: pytest.Config, options: dict[str, Any], folder: Path | N
     :param folder: where the cluster is to be, wherever those of other tests are.
     """
     from kubepy.api.clock import draw_seed
-    from kubepy.cluster import Cluster
+    from kubepy.clusters import Cluster
     from kubepy.storage import StorageError
     from kubepy.testing.transcripts import cluster_settings
 
@@ -311,6 +326,16 @@ def repeat_command(item: pytest.Item, use: ClusterUse) -> str:
     return shlex.join(["pytest", *options, f"{path}{separator}{name}"])
 
 
+def link_to(source: str, target: str) -> None:
+    """Make a link in place of a copy of a file."""
+    Path(target).symlink_to(source)
+
+
+def scripts_of(command: str) -> list[str]:
+    """Return the names of the files that a command runs as ``./NAME``, perhaps."""
+    return SCRIPT.findall(command)
+
+
 class TranscriptFile(pytest.File):
     """A file with one transcript."""
 
@@ -344,10 +369,43 @@ class TranscriptItem(pytest.Item):
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content, encoding="utf-8")
+            if content.startswith("#!"):
+                path.chmod(0o700)
+        self._link_scripts(folder)
         is_in_folder = settings.pop("folder", None) is not None
         state = folder / "state" if is_in_folder else None
         cluster = new_cluster(self.config, settings, state)
         self.stash[USE] = ClusterUse(cluster)
+
+    def _link_scripts(self, folder: Path) -> None:
+        """Bring what is beside the transcript into its folder, where one of its commands runs a
+        script from there."""
+        beside = self.path.parent
+        names = {name for step in self.transcript.steps for name in scripts_of(step.command)}
+        if not any((beside / name).is_file() for name in names - self.transcript.files.keys()):
+            return
+        hidden = ignore_patterns(".*", "__pycache__")
+        own = {*self.transcript.files, *hidden("", [path.name for path in beside.iterdir()])}
+        for source in beside.iterdir():
+            target = folder / source.name
+            if source.name in own or target.exists():
+                continue
+            if source.is_dir():  # clients do not follow a link to a folder of manifests
+                copytree(source, target, symlinks=True, ignore=hidden, copy_function=link_to)
+            else:
+                target.symlink_to(source)
+
+    def _run_step(self, runner: Shell, command: str) -> CommandResult:
+        """Run the command of a step; for a script the cluster is served meanwhile."""
+        folder = Path(self._folder.name)
+        if not any((folder / name).is_file() for name in scripts_of(command)):
+            return runner.run(command)
+        with self.stash[USE].cluster.serve() as server:
+            runner.environment["KUBECONFIG"] = server.kubeconfig
+            try:
+                return runner.run(command)
+            finally:
+                del runner.environment["KUBECONFIG"]
 
     def teardown(self) -> None:
         use = self.stash.get(USE, None)
@@ -356,7 +414,8 @@ class TranscriptItem(pytest.Item):
         self._folder.cleanup()
 
     def runtest(self) -> None:
-        from kubepy.testing import shell, transcripts
+        from kubepy import scripting as shell
+        from kubepy.testing import transcripts
 
         transcript = self.transcript
         path = self.nodeid.rpartition("::")[0]
@@ -364,7 +423,7 @@ class TranscriptItem(pytest.Item):
         differences: list[StepDifference] = []
         for step in transcript.steps:
             try:
-                result = runner.run(step.command)
+                result = self._run_step(runner, step.command)
             except shell.StepTimeoutError:
                 place = f"{path}:{step.line}"
                 message = f"no end within {shell.STEP_SECONDS:g} s"

@@ -781,7 +781,7 @@ def test_server_ends_with_its_input_and_leaves_no_folder(cluster: Path, tmp_path
 
 
 def test_program_that_has_opened_the_cluster_is_refused(kubepy: Any) -> None:
-    from kubepy.cluster import Cluster
+    from kubepy.clusters import Cluster
 
     result = Cluster.temporary().run("mcp")
     assert result.status == 1

@@ -608,7 +608,7 @@ def test_only_the_streams_of_commands_are_written_to() -> None:
         "comments.py",  # a program of its own
         "server/controllers.py",
         "shell/utilities/pythonscript.py",  # a word of the programs that it carries out
-        "testing/shell.py",
+        "scripting.py",
     }
 
 

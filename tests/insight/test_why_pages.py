@@ -18,7 +18,7 @@ import pytest
 
 from kubepy import Cluster
 from kubepy.insight.why.causes import CAUSES
-from kubepy.testing.shell import Shell
+from kubepy.scripting import Shell
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted((DOCS / "why").glob("*.md"))

@@ -95,7 +95,7 @@ def test_importing_cluster_does_no_work() -> None:
 
         before = set(sys.modules)
         sys.addaudithook(watch)
-        import kubepy.cluster
+        import kubepy.clusters
         loaded = set(sys.modules) - before
         print(sorted(events), threading.active_count())
         print(sorted(name for name in loaded if name.startswith("kubepy")))
@@ -105,9 +105,9 @@ def test_importing_cluster_does_no_work() -> None:
     assert done.stdout.splitlines() == [
         "[] 1",
         "['kubepy', 'kubepy.api', 'kubepy.api.meta', 'kubepy.arguments', 'kubepy.cli', "
-        "'kubepy.cli.errors', 'kubepy.cli.names', 'kubepy.cluster', 'kubepy.lazy', "
-        "'kubepy.quoting', 'kubepy.storage', 'kubepy.storage.errors', 'kubepy.storage.frozen', "
-        "'kubepy.storage.model']",
+        "'kubepy.cli.errors', 'kubepy.cli.names', 'kubepy.clusters', 'kubepy.lazy', "
+        "'kubepy.quoting', 'kubepy.results', 'kubepy.storage', 'kubepy.storage.errors', "
+        "'kubepy.storage.frozen', 'kubepy.storage.model']",
         "[]",
     ]
 

@@ -34,7 +34,7 @@ def test_files_of_page_are_tests_that_pass(pytester: pytest.Pytester) -> None:
 
 def test_page_names_every_public_name_and_method() -> None:
     import kubepy
-    from kubepy.cluster import ObjectClient
+    from kubepy.clusters import ObjectClient
 
     text = PAGE.read_text()
     versions = {"KUBERNETES_VERSION", "KUSTOMIZE_VERSION", "__version__", "CommandResult"}

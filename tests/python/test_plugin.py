@@ -690,7 +690,7 @@ def test_placeholders_match_what_varies(pytester: pytest.Pytester) -> None:
 def test_transcript_that_hangs_is_stopped(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    monkeypatch.setattr("kubepy.testing.shell.STEP_SECONDS", 1.0)
+    monkeypatch.setattr("kubepy.scripting.STEP_SECONDS", 1.0)
     transcript(pytester, f"$ true\n$ {command}\n")
     before = signal.getsignal(signal.SIGALRM)
     result = pytester.runpytest()

@@ -13,7 +13,7 @@ import pytest
 import kubepy
 from kubepy.api import storedforms
 from kubepy.apiserver.settings import IMPLIED_ALWAYS
-from kubepy.cluster import Cluster
+from kubepy.clusters import Cluster
 from kubepy.controlplane.open import copy_cluster, open_cluster
 from kubepy.storage.etcd.address import parse_address
 from kubepy.storage.etcd.client import EtcdClient, Put

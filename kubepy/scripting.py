@@ -1,5 +1,5 @@
-"""The commands of a transcript: run in this process on one cluster, or by bash, which calls back
-for them.
+"""The commands of a transcript, and scripts: run in this process on one cluster, or by bash, which
+calls back for them.
 
 A line of plain words that begins with kubectl, kubepy, settle or sleep runs at once. Any other line
 goes to bash, with a folder at the head of its PATH in which these names are programs. Each sends
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import re
 import select
@@ -22,20 +23,35 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import current_thread, main_thread
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from kubepy import KUBERNETES_VERSION
 from kubepy.api.values.goformat import parse_span
-from kubepy.cluster import Cluster, CommandResult
+from kubepy.lazy import lazy_imports
+from kubepy.results import CommandResult, ScriptResult
+
+if TYPE_CHECKING:
+    from kubepy.apiserver.cluster import LocalCluster
+    from kubepy.server.application import AnsweredRequest
+    from kubepy.serving import ClusterServer
+
+with lazy_imports():
+    from kubepy import klog
+    from kubepy.apiserver import roundtrips
+    from kubepy.server import application as applications
 
 COMMANDS = ("kubectl", "kubepy", "settle", "sleep")
 STEP_SECONDS = 120.0  # of real time, after which a line is stopped
 POLL_SECONDS = 0.02
 MAX_SOCKET_PATH = 100
+TRIPS_LEVEL = 6  # the verbosity at which a client logs each request in one line
+KUBECTL_AGENT = f"kubectl/{KUBERNETES_VERSION}"
+OF_TRANSCRIPTS = {"TZ": "UTC", "LC_ALL": "C.UTF-8", "LANG": "C.UTF-8"}
 # What bash leaves as it is: letters and signs, and words in quotes in which nothing is expanded.
 _PLAIN = re.compile(r"""(?:[\w\s@%+:,./^=-]|'[^']*'|"[^"$`\\!]*")*""", re.ASCII)
 _CALL_BACK = f"""#!{sys.executable} -IS
@@ -69,6 +85,24 @@ with socket.socket(socket.AF_UNIX) as connection:
                 os._exit(141)
 sys.exit(status)
 """  # noqa: E501
+
+
+class ScriptCluster(Protocol):
+    """A cluster that scripts work on: ``kubepy.Cluster``."""
+
+    _before_pause: Callable[[], object]
+    _observed: Callable[[LocalCluster], LocalCluster]
+
+    @property
+    def folder(self) -> str: ...
+    @property
+    def clock(self) -> object: ...
+    def settle(self, limit: str = ...) -> bool: ...
+    def advance(self, by: str) -> None: ...
+    def run(self, command: Sequence[str], *, stdin: str = ...) -> CommandResult: ...
+    def _run(
+        self, words: list[str], stdin: str, stdout: io.StringIO, stderr: io.StringIO
+    ) -> CommandResult: ...
 
 
 class StepTimeoutError(BaseException):
@@ -128,33 +162,23 @@ class Shell:
     """Runs command lines on a cluster, in a folder that is the process's working directory
     meanwhile."""
 
-    def __init__(self, cluster: Cluster, folder: Path) -> None:
+    def __init__(self, cluster: ScriptCluster, folder: Path) -> None:
         self._cluster = cluster
         self._folder = folder
+        self.deadline = math.inf  # by time.monotonic, at which bash is stopped
         self._answers: list[
             CallBack
         ] = []  # commands that have ended, while another waits: it looks before they return
-        self._environment = {
-            **os.environ,
-            "HOME": str(folder),
-            "TZ": "UTC",
-            "LC_ALL": "C.UTF-8",
-            "LANG": "C.UTF-8",
-        }
-        for name in os.environ:
-            if name.startswith("KUBE"):
-                del self._environment[name]
-        if cluster.folder:
-            self._environment["KUBEPY_STATE"] = cluster.folder
+        self.environment = {**environment_for(cluster), "HOME": str(folder), **OF_TRANSCRIPTS}
 
     def run(self, line: str) -> CommandResult:
         """Run a line of a transcript. Raises StepTimeoutError."""
         words = plain_words(line)
         with time_limit(STEP_SECONDS):
             if words and words[0] in COMMANDS:
-                with surroundings(str(self._folder), self._environment):
+                with surroundings(str(self._folder), self.environment):
                     return self._run_command(words)
-            return self._run_in_bash(line)
+            return self.run_in_bash(line)
 
     def _run_command(
         self, words: list[str], stdin: str = "", call: CallBack | None = None
@@ -187,13 +211,13 @@ class Shell:
 
         return CommandResult("", "", 0)
 
-    def _run_in_bash(self, line: str) -> CommandResult:
+    def run_in_bash(self, line: str) -> CommandResult:
         with _call_back_folder() as folder, socket.socket(socket.AF_UNIX) as server:
             server.bind(os.path.join(folder, "socket"))
             server.listen(16)
             server.settimeout(POLL_SECONDS)
-            path = self._environment.get("PATH", os.defpath)
-            environment = {**self._environment, "PATH": f"{folder}:{path}"}
+            path = self.environment.get("PATH", os.defpath)
+            environment = {**self.environment, "PATH": f"{folder}:{path}"}
             with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
                 process = subprocess.Popen(
                     ["bash", "-c", line],
@@ -221,6 +245,8 @@ class Shell:
         """Run the commands that a process of bash calls back for, until it ends; return its exit
         status."""
         while (status := process.poll()) is None:
+            if time.monotonic() > self.deadline:
+                raise TimeoutError
             self._answer(process, server)
             self._return_answers()
         return status if status >= 0 else 128 - status
@@ -258,6 +284,55 @@ class Shell:
             call = self._answers.pop(0)
             with suppress(OSError), call.connection:
                 call.send()
+
+
+def run_script(
+    cluster: ScriptCluster, server: ClusterServer, script: str, folder: str, seconds: float
+) -> ScriptResult:
+    """Run a script with bash in a folder. Raises TimeoutError."""
+    shell = Shell(cluster, Path(folder))
+    shell.environment = {**environment_for(cluster), "KUBECONFIG": server.kubeconfig}
+    shell.deadline = time.monotonic() + seconds
+    first = len(server.requests)
+    before = cluster._observed
+    cluster._observed = lambda local: recorded(local, server.requests.append)
+    try:
+        result = shell.run_in_bash(script)
+    except TimeoutError:
+        raise TimeoutError(f"{script}: no end within {seconds:g} s") from None
+    finally:
+        cluster._observed = before
+    return ScriptResult(result.status, result.stdout, result.stderr, server.requests[first:])
+
+
+def recorded(local: LocalCluster, record: Callable[[AnsweredRequest], None]) -> LocalCluster:
+    """Return an open cluster whose client's requests are recorded, as a server would have had
+    them."""
+
+    class TripRecorder(klog.Logger):
+        """A log of round trips that keeps them in place of lines."""
+
+        def info(
+            self, level: int, place: str, message: str, values: Mapping[str, klog.Value]
+        ) -> None:
+            path, _, query = str(values["url"]).partition("?")
+            code = int(str(values["status"]).partition(" ")[0])
+            method = str(values["verb"])
+            record(applications.AnsweredRequest(method, path, query, KUBECTL_AGENT, code))
+
+    shared = local.share()
+    shared.client = roundtrips.LoggingClient(
+        local.client, TripRecorder(TRIPS_LEVEL, lambda line: None, local.clock)
+    )
+    return shared
+
+
+def environment_for(cluster: ScriptCluster) -> dict[str, str]:
+    """Return this process's environment, with what names a cluster in it replaced."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("KUBE")}
+    if cluster.folder:
+        environment["KUBEPY_STATE"] = cluster.folder
+    return environment
 
 
 def plain_words(line: str) -> list[str]:

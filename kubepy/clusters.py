@@ -13,9 +13,9 @@ import shlex
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime, timedelta
-from threading import Condition, RLock
+from threading import Condition, RLock, get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
@@ -25,6 +25,7 @@ from kubepy.cli.errors import CliError
 from kubepy.cli.names import KUBECTL, KUBEPY
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
+from kubepy.results import CommandResult, ScriptResult
 
 if TYPE_CHECKING:
     from kubepy.api.scheme import Resource
@@ -32,9 +33,10 @@ if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
     from kubepy.cli.runtime.infos import Scope
     from kubepy.cli.watch import Event
+    from kubepy.serving import ClusterServer
 
 with lazy_imports():
-    from kubepy import controlplane, insight, storage
+    from kubepy import controlplane, insight, scripting, serving, storage
     from kubepy.api import clock as clocks
     from kubepy.api import errors
     from kubepy.api.values import goformat
@@ -62,17 +64,6 @@ FIELD_MANAGER = "kubepy-python"
 POLL_SECONDS = 0.02
 OTHERS_SECONDS = 2.0  # how long a command of another thread may keep the controllers to itself
 STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # statuses of a process asked to stop
-
-
-class CommandResult(NamedTuple):
-    """The output of a command line and its exit status; true if that is 0."""
-
-    stdout: str
-    stderr: str
-    status: int
-
-    def __bool__(self) -> bool:
-        return self.status == 0
 
 
 class CommandError(Exception):
@@ -158,6 +149,9 @@ class Cluster:
         self._waiting = 0  # commands that let others use the cluster until they look again
         self._working = False  # the controllers, for settle or advance
         self._before_pause: Callable[[], object] = lambda: None
+        self._observed: Callable[[LocalCluster], LocalCluster] = lambda local: local
+        self._owner = 0  # the thread whose turn it is
+        self._server: ClusterServer | None = None
         self.client = ObjectClient(self)
         self._use(local)
 
@@ -301,14 +295,14 @@ class Cluster:
         check: bool = False,
     ) -> CommandResult:
         program = words.pop(0) if words[:1] in ([KUBEPY], [KUBECTL]) else KUBEPY
-        with self._open() as local:
+        with self._without_server_controllers(), self._open() as local:
             status = command_line.main(
                 words,
                 program=program,
                 stdin=io.StringIO(stdin, newline=None),
                 stdout=stdout,
                 stderr=stderr,
-                open_cluster=local,
+                open_cluster=self._observed(local),
             )
         if status in STOPPED:  # the process was asked to stop, not the command
             signal.raise_signal(status - 128)
@@ -316,6 +310,75 @@ class Cluster:
         if check and not result:
             raise CommandError(shlex.join([program, *words]), result)
         return result
+
+    @checked
+    def shell(
+        self,
+        script: str,
+        *,
+        folder: str | os.PathLike[str] = "",
+        timeout: timedelta | str | float = "2m",
+        check: bool = False,
+    ) -> ScriptResult:
+        """Run a script, or any lines for bash, on this cluster: ``shell("./deploy.sh")``.
+
+        ``kubectl`` and ``kubepy`` are the command lines of :meth:`run`, ``sleep`` and ``settle``
+        let the cluster's time go on, and ``KUBECONFIG`` is for all other clients: the cluster is
+        served meanwhile, unless it is already. It needs the extra ``serve``.
+
+        :param folder: the working directory; "": that of this process.
+        :param timeout: how long it may take, in real time.
+        :param check: raise CommandError if the exit status is not 0.
+
+        Raises TimeoutError.
+        """
+        with self.serve() if self._server is None else nullcontext(self._server) as server:
+            result = scripting.run_script(
+                self, server, script, os.path.abspath(folder or "."), _seconds(timeout)
+            )
+        if check and not result:
+            outcome = CommandResult(result.stdout, result.stderr, result.returncode)
+            raise CommandError(script, outcome)
+        return result
+
+    # --- other clients ----------------------------------------------------------------------------
+
+    @contextmanager
+    def serve(
+        self, *, controllers: str = "on", authorization: str = "AlwaysAllow"
+    ) -> Iterator[ClusterServer]:
+        """Serve this cluster over HTTPS for the length of a block, in threads of this process; the
+        block gets the server: ``server.kubeconfig``, ``server.url``, ``server.requests``.
+
+        The controllers work beside; a command line, :meth:`settle` and :meth:`advance` let them
+        rest for their length. It needs the extra ``serve``.
+
+        :param controllers: ``on``, ``off`` or names of groups, as ``kubepy serve`` takes them.
+        :param authorization: ``RBAC`` enforces the roles of the cluster.
+
+        Raises ValueError for a wrong value, or where the cluster is served already.
+        """
+        with self._open() as local:
+            if self._server is not None:
+                raise ValueError(f"this cluster is served already, at {self._server.url}")
+            self._server = server = serving.ClusterServer(
+                local, self._place, controllers=controllers, authorization=authorization
+            )
+        try:
+            yield server
+        finally:
+            self._server = None
+            server.close()
+
+    @contextmanager
+    def _without_server_controllers(self) -> Iterator[None]:
+        """Keep the controllers of the server from working for the length of a block."""
+        server = self._server
+        if server is None:
+            yield
+            return
+        with server.application.without_controllers():
+            yield
 
     # --- time -------------------------------------------------------------------------------------
 
@@ -364,7 +427,7 @@ class Cluster:
         self._work(_seconds(by), settled=False)
 
     def _work(self, seconds: float, *, settled: bool) -> bool:
-        with self._open() as local:
+        with self._without_server_controllers(), self._open() as local:
             until = clocks.later(local.clock.now(), seconds)
             if local.clock.own and until.year not in clocks.CLOCK_YEARS:
                 first, last = clocks.CLOCK_YEARS[0], clocks.CLOCK_YEARS[-1]
@@ -508,7 +571,11 @@ class Cluster:
                 self._local = None  # unless it can be opened again
                 self._use(opening.open_cluster(self._place))
             assert self._local is not None
-            yield self._local
+            before, self._owner = self._owner, get_ident()
+            try:
+                yield self._local
+            finally:
+                self._owner = before
 
     def _use(self, local: LocalCluster) -> None:
         """Work with an open cluster from now on."""
@@ -520,12 +587,16 @@ class Cluster:
 
     def _pause(self, seconds: float) -> None:
         """Let other threads have their turns while a command waits. Raises ClosedError."""
+        if self._owner != get_ident():  # a thread of the server, which has the same clock
+            time.sleep(seconds)
+            return
         self._waiting += 1
         try:
             self._before_pause()
             if not self._is_closed:
                 self._lock.wait(seconds)
         finally:
+            self._owner = get_ident()
             self._waiting -= 1
             self._lock.notify_all()
         if self._is_closed:

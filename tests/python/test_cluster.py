@@ -101,7 +101,8 @@ def test_importing_cluster_does_no_work() -> None:
         print(sorted(name for name in loaded if name.startswith("kubepy")))
         print(sorted(loaded & {"inspect", "dataclasses", "sqlite3", "random", "hashlib", "uuid"}))
     """
-    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True)
+    command = [sys.executable, "-B", "-c", code]  # the first import would write bytecode
+    done = subprocess.run(command, text=True, capture_output=True, check=True)
     assert done.stdout.splitlines() == [
         "[] 1",
         "['kubepy', 'kubepy.api', 'kubepy.api.meta', 'kubepy.arguments', 'kubepy.cli', "

@@ -48,7 +48,8 @@ DEFAULT_PLUGINS = _words("""
 # Those that look at every kind stand in no table of kinds.
 EVERY_KIND = {
     "NamespaceLifecycle": admission.check_namespace,
-    "MutatingAdmissionWebhook": admission.call_mutating_webhooks,
+    "MutatingAdmissionPolicy": admission.mutate,
+    "MutatingAdmissionWebhook": admission.mutate,
     "ValidatingAdmissionPolicy": admission.check_policies,
     "ValidatingAdmissionWebhook": admission.call_validating_webhooks,
     "ResourceQuota": admission.charge_quotas,

@@ -94,7 +94,7 @@ class ServerLog:
         self._write("E", f'"command failed" err={quote(error)}')
 
     def _write(self, severity: str, text: str) -> None:
-        sys.stderr.write(f"{header(severity, self._clock, 'apiserver.py')} {text}\n")
+        sys.stderr.write(f"{header(severity, self._clock, 'apiserver.py')} {printable(text)}\n")
         sys.stderr.flush()
 
 

@@ -39,7 +39,7 @@ def main(words: Sequence[str]) -> int:
         host, port = address_of(client_url(words))
         listener = socket.create_server((host, port), family=family_of(host))
     except (OSError, ValueError) as error:
-        sys.stderr.write(f"etcd: {client_url(words)}: {error}\n")
+        sys.stderr.write(f"etcd: {client_url(words)!a}: {error}\n")
         return 1
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, frame: sys.exit(0))

@@ -26,6 +26,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from kubepy import KUBERNETES_VERSION
 from kubepy.apiserver.tokens import WebToken, verifying_keys
 from kubepy.controlplane import NAMES
 from kubepy.controlplane.groups import (
@@ -37,6 +38,7 @@ from kubepy.controlplane.groups import (
     reconcilers_of,
 )
 from kubepy.server import certificates
+from kubepy.server.certificates import new_key_pem
 from kubepy.server.envtest import assets, featuregates
 from kubepy.server.envtest.flags import ServerFlagError, parse_arguments
 from tests.cli.conftest import run
@@ -338,6 +340,36 @@ def test_help_names_flags_that_envtest_looks_for(assets_folder: str) -> None:
         )
         assert flag in done.stdout
         assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_version_is_that_of_kubernetes(assets_folder: str) -> None:
+    done = subprocess.run(
+        [f"{assets_folder}/kube-apiserver", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=SECONDS,
+    )
+    assert done.stdout == f"Kubernetes {KUBERNETES_VERSION}\n"
+
+
+def test_flags_that_an_api_server_needs_are_asked_for(assets_folder: str) -> None:
+    done = subprocess.run(
+        [
+            f"{assets_folder}/kube-apiserver",
+            "--service-account-issuer=https://127.0.0.1/",
+            "--service-account-key-file=a.pub",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS,
+    )
+    assert done.returncode == 1
+    assert done.stderr.endswith(
+        '"command failed" err="[--etcd-servers must be specified, '
+        '--service-account-signing-key-file and --service-account-issuer are required flags]"\n'
+    )
 
 
 def test_kubectl_of_the_folder_runs_the_next_one_on_the_path(
@@ -655,6 +687,19 @@ def test_node_and_pod_of_a_test_are_left_alone(envtest: Envtest) -> None:
 # --- what kube-apiserver refuses ------------------------------------------------------------------
 
 
+def needed_flags(folder: Path) -> list[str]:
+    """Return the flags that an API server cannot do without, with a key in a folder."""
+    key = folder / "sa.key"
+    key.write_bytes(new_key_pem())
+    return [
+        "--etcd-servers=http://127.0.0.1:1",
+        "--service-account-issuer=https://127.0.0.1/",
+        f"--service-account-key-file={key}",
+        f"--service-account-signing-key-file={key}",
+        f"--cert-dir={folder}/certs",
+    ]
+
+
 @pytest.mark.parametrize(
     ("flags", "error"),
     [
@@ -678,7 +723,7 @@ def test_wrong_flag_ends_with_an_error(
     assets_folder: str, tmp_path: Path, flags: list[str], error: str
 ) -> None:
     done = subprocess.run(
-        [f"{assets_folder}/kube-apiserver", f"--cert-dir={tmp_path}", *flags],
+        [f"{assets_folder}/kube-apiserver", *needed_flags(tmp_path), *flags],
         capture_output=True,
         text=True,
         timeout=60,
@@ -692,7 +737,7 @@ def test_wrong_flag_ends_with_an_error(
 def test_taken_port_ends_with_an_error(assets_folder: str, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        words = ["--bind-address=127.0.0.1", f"--secure-port={port}", f"--cert-dir={tmp_path}"]
+        words = ["--bind-address=127.0.0.1", f"--secure-port={port}", *needed_flags(tmp_path)]
         done = subprocess.run(
             [f"{assets_folder}/kube-apiserver", *words],
             capture_output=True,
@@ -701,7 +746,7 @@ def test_taken_port_ends_with_an_error(assets_folder: str, tmp_path: Path) -> No
         )
     assert done.returncode == 1
     assert "address already in use" in done.stderr
-    assert sorted(os.listdir(tmp_path)) == ["apiserver.crt", "apiserver.key"]
+    assert sorted(os.listdir(tmp_path / "certs")) == ["apiserver.crt", "apiserver.key"]
 
 
 def test_feature_gates_of_both_kinds_are_known() -> None:
@@ -765,7 +810,7 @@ def test_harness_forks_and_resets_a_control_plane(new_envtest: Callable[..., Env
 
 def test_clock_that_is_no_time_ends_the_apiserver(assets_folder: str, tmp_path: Path) -> None:
     done = subprocess.run(
-        [f"{assets_folder}/kube-apiserver", f"--cert-dir={tmp_path}", "--secure-port=0"],
+        [f"{assets_folder}/kube-apiserver", *needed_flags(tmp_path), "--secure-port=0"],
         env={**os.environ, "KUBEPY_ENVTEST_CLOCK": "noon"},
         capture_output=True,
         text=True,

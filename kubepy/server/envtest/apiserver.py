@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from kubepy import KUBERNETES_VERSION
 from kubepy.api.clock import Clock
 from kubepy.apiserver.settings import ADMISSION_PLUGINS, parse_service_subnet, parse_settings
 from kubepy.apiserver.tokens import SigningKey, VerifyingKey, verifying_keys
@@ -122,6 +123,9 @@ def main(words: Sequence[str], run_command: RunCommand | None = None) -> int:
     if any(word in ("--help", "-h") for word in flags):
         sys.stdout.write(help_text())
         return 0
+    if any(word in ("--version", "--version=true") for word in flags):
+        sys.stdout.write(f"Kubernetes {KUBERNETES_VERSION}\n")
+        return 0
     guard_process()
     notes = ServerLog()
     try:
@@ -174,6 +178,7 @@ def plan_of(arguments: ServerArguments, controllers: str, notes: ServerLog) -> S
     for word in arguments.unknown:
         notes.warn(f"{printable(word)}: this flag does nothing here")
     _check_feature_gates(arguments, notes)
+    _check_required(arguments)
     if words := arguments.items("runtime-config"):
         notes.warn(
             f"--runtime-config={printable(','.join(words))}: does nothing here: the APIs are those "
@@ -202,6 +207,31 @@ def plan_of(arguments: ServerArguments, controllers: str, notes: ServerLog) -> S
         signing_key,
         credentials,
     )
+
+
+def _check_required(arguments: ServerArguments) -> None:
+    """Refuse a command line without the flags that an API server needs (``Options.Validate``), also
+    where they mean nothing here: a harness that forgets them fails on a real one. Raises
+    ServerStartError."""
+    has_issuer = bool(arguments.items("service-account-issuer"))
+    problems: list[str] = []
+    if not arguments.items("etcd-servers"):
+        problems.append("--etcd-servers must be specified")
+    if not has_issuer:
+        problems.append("service-account-issuer is a required flag")
+    if not arguments.items("service-account-key-file"):
+        problems.append(
+            "either `--service-account-key-file` or `--service-account-signing-endpoint` must be "
+            "set"
+        )
+    if not (has_issuer and arguments.last("service-account-signing-key-file")):
+        problems.append(
+            "--service-account-signing-key-file and --service-account-issuer are required flags"
+        )
+    if len(problems) == 1:
+        raise ServerStartError(problems[0])
+    if problems:
+        raise ServerStartError(f"[{', '.join(problems)}]")
 
 
 def _pace(text: str) -> IdlePace | None:
@@ -290,16 +320,12 @@ def _clock_setting(text: str) -> dict[str, Any]:
 def _account_tokens(arguments: ServerArguments) -> tuple[bytes, CredentialOptions]:
     """Return the key that signs tokens, and how tokens are checked. Raises ServerStartError."""
     path = arguments.last("service-account-signing-key-file")
-    if path:
-        signing_key = _content("service-account-signing-key-file", path)
-        try:
-            SigningKey(signing_key)
-        except (ValueError, TypeError) as error:
-            raise ServerStartError(
-                f"failed to parse service-account-issuer-key-file: {error}"
-            ) from None
-    else:
-        signing_key = certificates.new_key_pem()
+    signing_key = _content("service-account-signing-key-file", path)
+    try:
+        SigningKey(signing_key)
+    except (ValueError, TypeError) as error:
+        problem = f"failed to parse service-account-issuer-key-file: {error}"
+        raise ServerStartError(problem) from None
     other_keys: list[VerifyingKey] = []
     for path in arguments.items("service-account-key-file"):
         try:

@@ -9,11 +9,9 @@ BIN := $(VENV)/bin
 # Unit tests: those of the packages below the command line. Acceptance tests: those that run whole commands.
 UNIT := tests/api tests/apiserver tests/controllers tests/importing tests/insight tests/kubelet tests/runtime tests/scheduler tests/server tests/shell tests/storage
 ACCEPTANCE := tests/bundles tests/cli tests/clients tests/conformance tests/python tests/torture $(wildcard tests/test_*.py)
-# Tests wait: for processes, for clocks, for quiet. So there are more workers than cores, and twice as many for acceptance
-# tests, which wait most.
+# Tests wait: for processes, for clocks, for quiet. So there are more workers than cores.
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 PYTEST := $(BIN)/pytest -n $(shell expr $(CORES) \* 3 / 2) --dist worksteal
-WAITING_PYTEST := $(BIN)/pytest -n $(shell expr $(CORES) \* 2) --dist worksteal
 
 .PHONY: demo serve test unit acceptance clients test-etcd test-interop etcd torture bundles check bench bench-short bench-record bench-parts pythons completions docs generated clean
 
@@ -34,7 +32,7 @@ unit: $(VENV)/.installed
 	$(PYTEST) $(UNIT) --cov --cov-report= --cov-fail-under=0  # `coverage report` has the limit
 
 acceptance: $(VENV)/.installed
-	$(WAITING_PYTEST) $(ACCEPTANCE)
+	$(PYTEST) $(ACCEPTANCE)
 
 # The clients kubernetes, kr8s, lightkube, kopf and helm against `kubepy serve`
 clients: $(VENV)/.installed

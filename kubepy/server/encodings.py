@@ -191,6 +191,8 @@ def keep_answer(
 
     :param obj: as it was stored, in the version of the request.
     """
+    if context.application is None:
+        return  # the answer to a command, beside which nobody watches
     cache = context.application.watch_cache
     if media.pretty or media.target is not None or cache.watches is None:
         return

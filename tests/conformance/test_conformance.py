@@ -53,6 +53,9 @@ ONCE_CASES = [
 # chance decides which is given; in own time, where nothing happens between the two, these cases are
 # always played, and the recorded answer is asked for.
 NO_CHANGE = "patched (no change)"
+# Which pod a ReplicaSet deletes follows from how old they are, on a logarithmic scale: on a busy
+# machine the two seconds that were recorded between them become none.
+OWN_TIME_ONLY = {"deployment/replicaset-adopts-and-releases"}
 OWN_TIME = [
     case
     for index, case in enumerate(CASES)
@@ -60,6 +63,7 @@ OWN_TIME = [
     or index % 60 == 0
     or re.search(r"^\$ .*\bsleep [0-9]", case.read_text(), re.MULTILINE)
     or NO_CHANGE in case.read_text()
+    or case_id(case) in OWN_TIME_ONLY
 ]
 # Likewise in etcd, where `make test-etcd` plays them all; these are always played: their commands
 # come close after what the controllers work on. Not cli/node-operations: it reads a taint without
@@ -161,7 +165,9 @@ def test_recorded_case_holds(case: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in CASES if case.parent.name in WATCHED], ids=case_id
+    "case",
+    [case for case in CASES if case.parent.name in WATCHED and case_id(case) not in OWN_TIME_ONLY],
+    ids=case_id,
 )
 def test_recorded_case_holds_beside_background_controller(
     case: Path, fork_server: ForkServer

@@ -62,10 +62,10 @@ class ServeCommandOptions(Options):
     time: str = string_flag(
         "time",
         default="cluster",
-        help="cluster: the system's time, or the cluster's own, which commands move; or "
-        "when-idle: the cluster's own, which also goes on while no request is open and every "
-        "watch has been read (when-idle,after=50ms,speed=1000: clients must be quiet for 50 ms, "
-        "and 1000 seconds pass in one).",
+        help="cluster: commands and clients move the cluster's own time, where it has one. "
+        "when-idle: it also goes on by itself while no request is open and every watch has been "
+        "read (when-idle,after=50ms,speed=1000: clients must be quiet for 50 ms, and 1000 "
+        "seconds pass in one).",
     )
 
 

@@ -23,7 +23,10 @@ FLAGS: dict[str, tuple[str, str]] = {
     "client-ca-file": (STRING, "The CAs of the certificates of users: CN is the name, O a group."),
     "disable-admission-plugins": (STRING, "Admission plugins that do not run."),
     "enable-admission-plugins": (STRING, "Admission plugins that run; all here run anyway."),
-    "etcd-servers": (STRING, "Means nothing: the cluster is in the memory of this process."),
+    "etcd-servers": (
+        STRING,
+        "Must be given, and means nothing: the cluster is in the memory of this process.",
+    ),
     "feature-gates": (STRING, "Checked as by kube-apiserver v1.36; they change nothing."),
     "runtime-config": (STRING, "Means nothing: the APIs are those of v1.36 by default."),
     "secure-port": (INT, "The port to listen on; 6443 if not set."),

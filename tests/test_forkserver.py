@@ -6,13 +6,12 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.forkserver import ForkServer
+from tests.waiting import eventually
 
 
 def bash(
@@ -23,13 +22,6 @@ def bash(
     return subprocess.run(
         ["bash", "-c", script], cwd=folder, env=env, text=True, capture_output=True, timeout=60
     )
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < deadline, "did not come true in 20 s"
-        time.sleep(0.01)
 
 
 def test_streams_folder_environment_and_status_are_those_of_the_caller(
@@ -75,7 +67,7 @@ def test_signal_to_the_program_ends_what_it_runs(
     env = {**os.environ, "KUBEPY_STATE": str(tmp_path / "state")}
     words = [fork_server.program, "controller", "--watch"]
     with subprocess.Popen(words, env=env, stdout=subprocess.DEVNULL) as program:
-        until(lambda: (tmp_path / "state/.kubepy/manager.lock.holder").exists())
+        eventually(lambda: (tmp_path / "state/.kubepy/manager.lock.holder").exists())
         program.send_signal(number)
     assert program.returncode == status
-    until(fork_server.is_idle)
+    eventually(fork_server.is_idle)

@@ -17,6 +17,7 @@ import pytest
 
 from kubepy.controlplane.running import is_git_at_work
 from tests.forkserver import ForkServer
+from tests.waiting import eventually
 
 DAEMON_SET = """
 apiVersion: apps/v1
@@ -114,13 +115,6 @@ def watching(tmp_path: Path, *flags: str) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < deadline, "did not come true in 20 s"
-        time.sleep(0.05)
-
-
 def without_hashes(text: str) -> list[str]:
     return [re.sub(r"agent-\w+", "agent-…", line) for line in text.splitlines()]
 
@@ -158,7 +152,7 @@ def test_watch_names_custom_objects_whose_definition_went_with_them(
 ) -> None:
     make_fleet(kubepy)
     with watching(tmp_path) as process:
-        until((tmp_path / "state/.kubepy/manager.lock.holder").exists)
+        eventually((tmp_path / "state/.kubepy/manager.lock.holder").exists)
         done = kubepy("delete", "crd", "fleets.sea.example.org", "--timeout=20s")
         assert (done.returncode, done.stderr) == (0, "")
         process.send_signal(signal.SIGTERM)
@@ -177,12 +171,12 @@ def test_watch_lives_through_definition_whose_file_goes_and_comes_back(
     )
     text = file.read_text()
     with watching(tmp_path) as process:
-        until((tmp_path / "state/.kubepy/manager.lock.holder").exists)
+        eventually((tmp_path / "state/.kubepy/manager.lock.holder").exists)
         file.unlink()
-        until(lambda: "doesn't have a resource type" in kubepy("get", "fleets").stderr)
+        eventually(lambda: "doesn't have a resource type" in kubepy("get", "fleets").stderr)
         file.parent.mkdir(exist_ok=True)
         file.write_text(text)
-        until(
+        eventually(
             lambda: kubepy("get", "fleets", "-o", "name").stdout == "fleet.sea.example.org/armada\n"
         )
         kubepy("delete", "crd", "fleets.sea.example.org", "--timeout=20s")
@@ -275,7 +269,7 @@ def test_watch_works_until_signal(kubepy, tmp_path, number, status):
     kubepy("init", "--nodes=2")
     with watching(tmp_path) as process:
         kubepy("apply", "-f", "-", stdin=DAEMON_SET)
-        until(
+        eventually(
             lambda: (
                 "2"
                 in kubepy(
@@ -298,7 +292,7 @@ def test_watch_works_until_signal(kubepy, tmp_path, number, status):
 def test_second_watch_says_who_holds_folder(kubepy, tmp_path):
     kubepy("init", "--nodes=0")
     with watching(tmp_path) as process:
-        until((tmp_path / "state/.kubepy/manager.lock.holder").exists)
+        eventually((tmp_path / "state/.kubepy/manager.lock.holder").exists)
         second = kubepy("controller", "--watch")
         assert second.returncode == 1
         assert re.search(
@@ -309,7 +303,7 @@ def test_second_watch_says_who_holds_folder(kubepy, tmp_path):
 def test_once_beside_watch_waits_until_that_one_is_quiet(kubepy, tmp_path):
     kubepy("init", "--nodes=2")
     with watching(tmp_path):
-        until((tmp_path / "state/.kubepy/manager.lock.holder").exists)
+        eventually((tmp_path / "state/.kubepy/manager.lock.holder").exists)
         kubepy("apply", "-f", "-", stdin=DAEMON_SET)
         once = kubepy("controller", "--once")
         assert (once.returncode, once.stdout, once.stderr) == (0, "", "")
@@ -352,9 +346,9 @@ def test_watch_whose_folder_of_locks_is_removed_takes_its_lock_again(
     assert kubepy("init", "--nodes", "1").returncode == 0
     with watching(tmp_path, "-q") as first:
         holder = tmp_path / "state/.kubepy/manager.lock.holder"
-        until(holder.exists)
+        eventually(holder.exists)
         shutil.rmtree(holder.parent)
-        until(holder.exists)
+        eventually(holder.exists)
         second = kubepy("controller", "--watch")
         assert (second.returncode, f"are run by process {first.pid}" in second.stderr) == (1, True)
         assert kubepy("apply", "-f", "-", stdin=DAEMON_SET).returncode == 0
@@ -418,7 +412,7 @@ def test_run_that_is_interrupted_finishes_its_transaction(kubepy, tmp_path, numb
     kubepy("init", "--nodes=60")
     kubepy("apply", "-f", "-", stdin=DAEMON_SET)
     with started(tmp_path, "controller", "--once") as process:
-        until((tmp_path / "state/.kubepy/lock.holder").exists)
+        eventually((tmp_path / "state/.kubepy/lock.holder").exists)
         process.send_signal(number)
         _, errors = process.communicate(timeout=PROMPTLY)
         assert process.returncode == status
@@ -480,7 +474,7 @@ def test_folder_that_vanishes_ends_run_with_one_line(kubepy, tmp_path, flags):
     )  # --quiet-for waits for it
     with started(tmp_path, "controller", *flags) as process:
         if flags != ("--once",):
-            until((tmp_path / "state/.kubepy/manager.lock.holder").exists)
+            eventually((tmp_path / "state/.kubepy/manager.lock.holder").exists)
             time.sleep(0.5)
         (tmp_path / "state").rename(
             tmp_path / "gone"
@@ -509,7 +503,7 @@ def test_watch_waits_while_git_holds_its_index(
         time.sleep(2)  # long enough for watch to have made pods without the lock
         assert kubepy("get", "pods", "-o", "name").stdout == ""
         lock.unlink()
-        until(lambda: len(kubepy("get", "pods", "-o", "name").stdout.splitlines()) == 2)
+        eventually(lambda: len(kubepy("get", "pods", "-o", "name").stdout.splitlines()) == 2)
 
 
 def test_lock_that_killed_git_left_behind_stops_no_watch(tmp_path: Path) -> None:

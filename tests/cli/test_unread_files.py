@@ -9,8 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +17,7 @@ from kubepy.api import errors
 from kubepy.apiserver.client import Client
 from kubepy.cli.main import main
 from tests.cli.conftest import Done, Kubepy
+from tests.waiting import eventually
 
 MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {}\n"
 NO_PLACE = (
@@ -170,13 +169,6 @@ spec:
 # --- controller --watch ---------------------------------------------------------------------------
 
 
-def until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < end, "it does not come"
-        time.sleep(0.02)
-
-
 def test_watch_warns_of_file_that_breaks_and_says_when_it_is_in_order(
     kubepy: Kubepy, state: Path, folder: Path
 ) -> None:
@@ -190,15 +182,15 @@ def test_watch_warns_of_file_that_breaks_and_says_when_it_is_in_order(
             stderr=stream,
         )
     try:
-        until((state / ".kubepy/manager.lock.holder").exists)
+        eventually((state / ".kubepy/manager.lock.holder").exists)
         file.write_text("{")
-        until(lambda: len(errors.read_text().splitlines()) == 1)
+        eventually(lambda: len(errors.read_text().splitlines()) == 1)
         file.write_text(whole)
-        until(lambda: len(errors.read_text().splitlines()) == 2)
+        eventually(lambda: len(errors.read_text().splitlines()) == 2)
         stray = put(state / "namespaces/default/configmap/a.yaml")
-        until(lambda: len(errors.read_text().splitlines()) == 3)
+        eventually(lambda: len(errors.read_text().splitlines()) == 3)
         stray.unlink()
-        until(lambda: len(errors.read_text().splitlines()) == 4)
+        eventually(lambda: len(errors.read_text().splitlines()) == 4)
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0

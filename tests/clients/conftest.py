@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.server.conftest import ServerProcess
+from tests.waiting import eventually
 
 SECONDS = 20.0
 _NUMBERS = itertools.count()
@@ -44,15 +44,6 @@ DEPLOYMENT: dict[str, Any] = {
         "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [CONTAINER]}},
     },
 }
-
-
-def eventually(condition: Callable[[], Any]) -> Any:
-    """Ask until the answer is true, and return it."""
-    end = time.monotonic() + SECONDS
-    while not (answer := condition()):
-        assert time.monotonic() < end, "it never became true"
-        time.sleep(0.05)
-    return answer
 
 
 @pytest.fixture(scope="session")

@@ -18,8 +18,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from tests.clients.conftest import eventually
 from tests.server.conftest import ServerProcess
+from tests.waiting import eventually
 
 CHART = {
     "Chart.yaml": "{apiVersion: v2, name: shop, version: 1.0.0}\n",

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.clients.conftest import SECONDS, eventually
+from tests.clients.conftest import SECONDS
 from tests.server.conftest import ServerProcess
+from tests.waiting import eventually
 
 pytest.importorskip("kopf", reason="the client is missing: pip install -e '.[clients]'")
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.clients.conftest import CONTAINER, DEPLOYMENT, eventually
+from tests.clients.conftest import CONTAINER, DEPLOYMENT
+from tests.waiting import eventually
 
 kr8s = pytest.importorskip("kr8s", reason="the client is missing: pip install -e '.[clients]'")
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.clients.conftest import CONTAINER, DEPLOYMENT, SECONDS, eventually
+from tests.clients.conftest import CONTAINER, DEPLOYMENT, SECONDS
+from tests.waiting import eventually
 
 kubernetes = pytest.importorskip(
     "kubernetes", reason="the client is missing: pip install -e '.[clients]'"

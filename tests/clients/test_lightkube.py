@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.clients.conftest import CONTAINER, CRD, DEPLOYMENT, eventually
+from tests.clients.conftest import CONTAINER, CRD, DEPLOYMENT
+from tests.waiting import eventually
 
 lightkube = pytest.importorskip(
     "lightkube", reason="the client is missing: pip install -e '.[clients]'"

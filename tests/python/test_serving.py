@@ -23,6 +23,7 @@ import pytest
 import kubepy
 from kubepy import Cluster, CommandError
 from kubepy.serving import ClusterServer
+from tests.waiting import eventually
 
 pytest_plugins = ["pytester"]
 
@@ -47,13 +48,6 @@ def names(server: ClusterServer, path: str) -> list[str]:
 
 def config_map(name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
-
-
-def eventually(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < end, "it does not come about"
-        time.sleep(0.02)
 
 
 def script(folder: Path, text: str, name: str = "deploy.sh") -> None:

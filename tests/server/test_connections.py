@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 
 from tests.server.conftest import SECONDS, ServerProcess
+from tests.waiting import eventually
 
 NewServer = Callable[..., ServerProcess]
 BAD_CLIENTS = int(os.environ.get("BAD_CLIENTS", "200"))
@@ -114,15 +115,6 @@ def memory_of(server: ServerProcess) -> int:
         if line.startswith("VmRSS")
     ]
     return int(line.split()[1]) * 1024
-
-
-def eventually(condition: Callable[[], bool], seconds: float = SECONDS) -> bool:
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 class Neighbour:

@@ -43,6 +43,7 @@ from kubepy.server.envtest import assets, featuregates
 from kubepy.server.envtest.flags import ServerFlagError, parse_arguments
 from tests.cli.conftest import run
 from tests.server.conftest import Answer
+from tests.waiting import eventually
 
 SECONDS = 20.0
 DAY = timedelta(days=1)
@@ -301,15 +302,6 @@ def widgets(envtest: Envtest) -> Envtest:
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     assert envtest.request("POST", path, definition).status == 201
     return envtest
-
-
-def eventually(holds: Callable[[], bool]) -> bool:
-    end = time.monotonic() + SECONDS
-    while not holds():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def widget(name: str) -> dict[str, Any]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kubepy.cli.main import main
 from tests.disks import SmallDisk, small_disk
 from tests.server.conftest import Answer, ServerProcess
+from tests.waiting import eventually
 
 CORE = "/api/v1/namespaces/default"
 APPS = "/apis/apps/v1/namespaces/default"
@@ -47,13 +46,6 @@ def names(server: ServerProcess, path: str) -> list[str]:
     return [obj["metadata"]["name"] for obj in server.request("GET", path).json()["items"]]
 
 
-def wait_until(holds: Callable[[], Any]) -> None:
-    end = time.monotonic() + SECONDS
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.1)
-
-
 def create(server: ServerProcess, name: str) -> Answer:
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
     return server.request("POST", f"{CORE}/configmaps", body)
@@ -72,15 +64,15 @@ def test_server_deletes_and_evicts_on_full_disk(server: ServerProcess, disk: Sma
     for name in evicted:
         eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
         assert server.request("POST", f"{CORE}/pods/{name}/eviction", eviction).status == 201
-    wait_until(lambda: not set(names(server, f"{CORE}/pods")) & {*deleted, *evicted})
+    eventually(lambda: not set(names(server, f"{CORE}/pods")) & {*deleted, *evicted})
     assert server.request("DELETE", f"{CORE}/configmaps").status == 200
     assert server.request("DELETE", f"{APPS}/deployments/c").status == 200
-    wait_until(lambda: not names(server, f"{CORE}/pods?labelSelector=app%3Dc"))
+    eventually(lambda: not names(server, f"{CORE}/pods?labelSelector=app%3Dc"))
     disk.clear()
     assert create(server, "new").status == 201
     for app in "ab":
         path = f"{CORE}/pods?labelSelector=app%3D{app}"
-        wait_until(lambda path=path: len(names(server, path)) == REPLICAS)
+        eventually(lambda path=path: len(names(server, path)) == REPLICAS)
     status, errors = server.stop()
     assert status == 0, errors
     assert main(["--state", str(server.folder), "fsck"]) == 0

@@ -6,7 +6,6 @@ import asyncio
 import gc
 import json
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -22,7 +21,6 @@ from kubepy.server.application import AnsweredRequest, Application, ServeOptions
 from kubepy.server.chain import HandlerChain
 from kubepy.server.harness import forks
 from tests.server.conftest import (
-    SECONDS,
     SIGNING_KEY,
     TOKEN,
     Answer,
@@ -31,6 +29,7 @@ from tests.server.conftest import (
     scope_of,
 )
 from tests.server.test_authentication import as_user
+from tests.waiting import eventually
 
 NOON = "2026-01-01T12:00:00Z"
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -181,13 +180,6 @@ def cron_job(schedule: str) -> dict[str, Any]:
 
 def names(api: Api, path: str) -> list[str]:
     return [item["metadata"]["name"] for item in api.get(path).json()["items"]]
-
-
-def eventually(condition: Callable[[], object], seconds: float = SECONDS) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it does not come about"
-        time.sleep(0.02)
 
 
 def count_of_caches() -> int:

@@ -13,9 +13,8 @@ from kubepy.kubelet.inside import PodReply, PodRequest
 from kubepy.kubelet.portstreams import PortStream
 from kubepy.server import spdy
 from tests.kubelet.fakemachine import FakeContainers
-from tests.server.streams import SECONDS, ServedFolder
+from tests.server.streams import SECONDS, ServedFolder, WebSocketClient
 from tests.server.test_remotecommand import (  # noqa: F401  (fixtures)
-    Client,
     containers,
     needs_kubectl,
     served,
@@ -107,7 +106,7 @@ def test_spdy_of_other_bytes_is_error(data: bytes) -> None:
 
 
 def test_channels_of_library_carry_request(served: ServedFolder) -> None:  # noqa: F811
-    client = Client(served, f"{FORWARD}?ports=80", ["v4.channel.k8s.io"])
+    client = WebSocketClient(served, f"{FORWARD}?ports=80", ["v4.channel.k8s.io"])
     client.send(b"\0" + REQUEST)
     streams = streams_of(client.messages())
     assert streams[0].startswith(b"\x50\x00HTTP/1.1 200 OK\r\n")
@@ -116,14 +115,14 @@ def test_channels_of_library_carry_request(served: ServedFolder) -> None:  # noq
 
 
 def test_channels_of_port_that_is_closed_send_error(served: ServedFolder) -> None:  # noqa: F811
-    client = Client(served, f"{FORWARD}?ports=81", ["v4.channel.k8s.io"])
+    client = WebSocketClient(served, f"{FORWARD}?ports=81", ["v4.channel.k8s.io"])
     streams = streams_of(client.messages())
     assert streams[1].startswith(b"\x51\x00error forwarding port 81 to pod ")
     assert streams[1].endswith(b"connection refused")
 
 
 def test_tunnel_carries_connections_beside_each_other(served: ServedFolder) -> None:  # noqa: F811
-    client = Client(served, FORWARD, ["SPDY/3.1+portforward.k8s.io"])
+    client = WebSocketClient(served, FORWARD, ["SPDY/3.1+portforward.k8s.io"])
     frames = SpdyClient()
     for number in (1, 2):
         headers = {"streamtype": "error", "port": "80", "requestid": str(number)}

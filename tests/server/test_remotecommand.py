@@ -5,19 +5,15 @@ from __future__ import annotations
 import base64
 import json
 import shutil
-import socket
-import ssl
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from wsproto import ConnectionType, WSConnection, events
 
 from kubepy.cli.main import main
 from tests.kubelet import fakemachine
 from tests.kubelet.fakemachine import FakeContainers
-from tests.server.streams import SECONDS, ServedFolder
+from tests.server.streams import SECONDS, ServedFolder, WebSocketClient
 
 PODS = """
 apiVersion: v1
@@ -53,61 +49,6 @@ def served(tmp_path: Path, containers: FakeContainers) -> Iterator[ServedFolder]
     served.close()
 
 
-class Client:
-    """A client of a WebSocket."""
-
-    def __init__(
-        self, served: ServedFolder, target: str, protocols: list[str], token: str = ""
-    ) -> None:
-        context = ssl.create_default_context(cadata=served.keys.ca.decode())
-        plain = socket.create_connection(("127.0.0.1", served.port), SECONDS)
-        self._socket = context.wrap_socket(plain, server_hostname="127.0.0.1")
-        self._connection = WSConnection(ConnectionType.CLIENT)
-        self._events: list[Any] = []
-        token = token or served.keys.token
-        headers = [(b"authorization", f"Bearer {token}".encode())]
-        self._write(
-            events.Request(
-                host="127.0.0.1", target=target, subprotocols=protocols, extra_headers=headers
-            )
-        )
-        self.opening = self.event()
-
-    def _write(self, event: events.Event) -> None:
-        self._socket.sendall(self._connection.send(event))
-
-    def event(self) -> Any:
-        while not self._events:
-            self._connection.receive_data(self._socket.recv(65536) or None)
-            self._events += self._connection.events()
-        return self._events.pop(0)
-
-    def send(self, data: bytes | str) -> None:
-        self._write(events.Message(data=data))
-
-    def messages(self) -> list[bytes]:
-        """Return all messages up to the end."""
-        messages: list[bytes] = []
-        while True:
-            event = self.event()
-            if isinstance(event, events.CloseConnection):
-                self._socket.close()
-                return messages
-            if isinstance(event, (events.BytesMessage, events.TextMessage)):
-                data = event.data
-                messages.append(data.encode() if isinstance(data, str) else bytes(data))
-
-    def rejection(self) -> tuple[int, bytes]:
-        """Return the answer to a request that has not become a WebSocket."""
-        body = b""
-        assert isinstance(self.opening, events.RejectConnection)
-        while not isinstance(event := self.event(), events.RejectData) or not event.body_finished:
-            body += event.data
-        body += event.data
-        self._socket.close()
-        return self.opening.status_code, body
-
-
 def streams_of(messages: list[bytes]) -> dict[int, bytes]:
     streams: dict[int, bytes] = {}
     for message in messages:
@@ -116,14 +57,14 @@ def streams_of(messages: list[bytes]) -> dict[int, bytes]:
 
 
 def test_exec_sends_output_and_status(served: ServedFolder) -> None:
-    client = Client(served, f"{EXEC}?command=echo&command=hi&{ALL}", ["v4.channel.k8s.io"])
+    client = WebSocketClient(served, f"{EXEC}?command=echo&command=hi&{ALL}", ["v4.channel.k8s.io"])
     assert client.opening.subprotocol == "v4.channel.k8s.io"
     streams = streams_of(client.messages())
     assert streams == {1: b"hi\n", 3: b'{"metadata":{},"status":"Success"}'}
 
 
 def test_exec_that_fails_sends_exit_code(served: ServedFolder) -> None:
-    client = Client(served, f"{EXEC}?command=fail&command=3&{ALL}", ["v4.channel.k8s.io"])
+    client = WebSocketClient(served, f"{EXEC}?command=fail&command=3&{ALL}", ["v4.channel.k8s.io"])
     streams = streams_of(client.messages())
     assert streams[2] == b"failed\n"
     status = json.loads(streams[3])
@@ -133,7 +74,7 @@ def test_exec_that_fails_sends_exit_code(served: ServedFolder) -> None:
 
 def test_exec_with_v5_closes_stdin_by_signal(served: ServedFolder) -> None:
     protocols = ["v5.channel.k8s.io", "v4.channel.k8s.io"]
-    client = Client(served, f"{EXEC}?command=cat&{ALL}", protocols)
+    client = WebSocketClient(served, f"{EXEC}?command=cat&{ALL}", protocols)
     assert client.opening.subprotocol == "v5.channel.k8s.io"
     client.send(b"\0one\n")
     client.send(b"\0two\n")
@@ -143,21 +84,21 @@ def test_exec_with_v5_closes_stdin_by_signal(served: ServedFolder) -> None:
 
 def test_exec_with_base64_encodes_streams(served: ServedFolder) -> None:
     target = f"{EXEC}?command=echo&command=hi&{ALL}"
-    client = Client(served, target, ["v4.base64.channel.k8s.io"])
+    client = WebSocketClient(served, target, ["v4.base64.channel.k8s.io"])
     streams = streams_of(client.messages())
     assert base64.b64decode(streams[ord("1")]) == b"hi\n"
     assert json.loads(base64.b64decode(streams[ord("3")]))["status"] == "Success"
 
 
 def test_exec_without_protocol_sends_message_of_failure(served: ServedFolder) -> None:
-    client = Client(served, f"{EXEC}?command=fail&command=3&{ALL}", [])
+    client = WebSocketClient(served, f"{EXEC}?command=fail&command=3&{ALL}", [])
     assert streams_of(client.messages())[3].startswith(b"command terminated with non-zero exit")
 
 
 def test_exec_with_tty_echoes_keys_and_interrupts(
     served: ServedFolder, containers: FakeContainers
 ) -> None:
-    client = Client(served, f"{EXEC}?command=cat&tty=true&{ALL}", ["v5.channel.k8s.io"])
+    client = WebSocketClient(served, f"{EXEC}?command=cat&tty=true&{ALL}", ["v5.channel.k8s.io"])
     client.send(b"\0hex\x7fy\r")
     client.send(b"\0\x03")
     streams = streams_of(client.messages())
@@ -168,7 +109,7 @@ def test_exec_with_tty_echoes_keys_and_interrupts(
 
 
 def test_exec_of_missing_program_sends_internal_error(served: ServedFolder) -> None:
-    client = Client(served, f"{EXEC}?command=missing&{ALL}", ["v4.channel.k8s.io"])
+    client = WebSocketClient(served, f"{EXEC}?command=missing&{ALL}", ["v4.channel.k8s.io"])
     status = json.loads(streams_of(client.messages())[3])
     assert status["reason"] == "InternalError"
     assert "executable file not found in $PATH" in status["message"]
@@ -187,7 +128,7 @@ def test_exec_of_missing_program_sends_internal_error(served: ServedFolder) -> N
 def test_exec_that_cannot_be_is_refused_before_upgrade(
     served: ServedFolder, target: str, protocol: str, code: int, message: str
 ) -> None:
-    status, body = Client(served, target, [protocol]).rejection()
+    status, body = WebSocketClient(served, target, [protocol]).rejection()
     assert status == code
     assert message in body.decode()
 

@@ -17,6 +17,7 @@ from kubepy.server import listener
 from kubepy.storage import yaml
 from tests.cli.conftest import run
 from tests.server.conftest import SECONDS, ServerProcess
+from tests.waiting import eventually
 
 LIVEZ = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
 NewServer = Callable[..., ServerProcess]
@@ -33,15 +34,6 @@ def talk(server: ServerProcess, sent: bytes) -> bytes:
         while piece := connection.recv(65536):
             received += piece
         return received
-
-
-def eventually(holds: Callable[[], bool]) -> bool:
-    end = time.monotonic() + SECONDS
-    while not holds():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def test_ready_line_names_address_and_kubeconfig(server: ServerProcess) -> None:

@@ -26,18 +26,16 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from kubepy.server import certificates
 from tests.benchmarks.measuring import cpu_of
 from tests.benchmarks.serve import busyness
+from tests.server.credentials import needed_flags, new_pair
 
 CPU_LIMIT = 3.0  # milliseconds of a write
 RATE_LIMIT = 300.0  # writes a second of one client
@@ -275,21 +273,12 @@ def _make_certificates(folder: Path) -> None:
     certificate, key = certificates.self_signed(["127.0.0.1", "localhost"])
     (folder / "apiserver.crt").write_bytes(certificate)
     (folder / "apiserver.key").write_bytes(key)
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "client-ca")])
-    ca_key, client_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-    user = x509.Name(
-        [
-            x509.NameAttribute(NameOID.ORGANIZATION_NAME, "system:masters"),
-            x509.NameAttribute(NameOID.COMMON_NAME, "admin"),
-        ]
-    )
-    day, of_ca = timedelta(days=1), x509.BasicConstraints(ca=True, path_length=None)
-    usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])
-    ca = certificates.sign(name, name, ca_key, ca_key, day, [(of_ca, True)])
-    client = certificates.sign(user, name, client_key, ca_key, day, [(usage, False)])
-    (folder / "ca.crt").write_bytes(certificates.pem_of(ca))
-    (folder / "client.crt").write_bytes(certificates.pem_of(client))
-    (folder / "client.key").write_bytes(certificates.pem_of_key(client_key))
+    ca = new_pair("client-ca")
+    usage = ExtendedKeyUsageOID.CLIENT_AUTH
+    client = new_pair("admin", ca, groups=("system:masters",), usage=usage)
+    (folder / "ca.crt").write_bytes(ca.pem())
+    (folder / "client.crt").write_bytes(client.pem())
+    (folder / "client.key").write_bytes(client.key_pem())
 
 
 @contextmanager
@@ -298,8 +287,9 @@ def serving(folder: Path, profile: str = "") -> Iterator[tuple[int, Address]]:
     _make_certificates(folder)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    program = ["-c", PROFILED, profile] if profile else ["-m", "kubepy.server.envtest.apiserver"]
+    program = ["-c", PROFILED, profile] if profile else ["-m", "kubepy.cli.envtest_apiserver"]
     flags = (
+        *needed_flags(folder),
         "--bind-address=127.0.0.1",
         f"--secure-port={port}",
         f"--cert-dir={folder}",

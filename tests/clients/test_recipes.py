@@ -95,7 +95,7 @@ def test_recipe_for_go_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
 
 
-def test_recipes_for_forks_work_with_the_servers_url() -> None:
+def test_url_of_a_fork_in_a_kubeconfig_serves_the_fork() -> None:
     """Any client takes the path of a fork as a part of its server's URL."""
     kr8s = pytest.importorskip("kr8s", reason="the client is missing")
     with Cluster.temporary() as cluster, cluster.serve() as server:

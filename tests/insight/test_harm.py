@@ -374,7 +374,7 @@ CASES = [
         stdin=(PORTS % "web").partition("---")[0],
     ),
     Case(
-        "one of two ports behind an ingress gone",
+        "one of two ports behind an ingress gone, named last",
         PORTS % "http" + BOTH_PORTS % (81, 80),
         "apply -f -",
         3,
@@ -382,7 +382,7 @@ CASES = [
         stdin=(PORTS % "web").partition("---")[0],
     ),
     Case(
-        "the other way around",
+        "one of two ports behind an ingress gone, named first",
         PORTS % "http" + BOTH_PORTS % (80, 81),
         "apply -f -",
         3,

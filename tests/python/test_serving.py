@@ -8,8 +8,8 @@ import gc
 import json
 import os
 import ssl
+import sys
 import threading
-import time
 import unittest
 import urllib.error
 import urllib.request
@@ -105,7 +105,7 @@ def test_controllers_of_a_server_are_those_that_are_asked_for() -> None:
             cluster.run("create deployment web --image=web:1 --dry-run=client -o json").stdout
         )
         ask(server, "/apis/apps/v1/namespaces/default/deployments", "POST", deployment)
-        time.sleep(0.3)
+        ask(server, "/kubepy/clock/advance", "POST", {"by": "1h"})
         assert names(server, PODS) == []
 
 
@@ -211,8 +211,6 @@ kubectl get configmap nothing || exit 7
 def test_script_has_kubectl_kubeconfig_and_the_clusters_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import sys
-
     script(tmp_path, DEPLOY)
     monkeypatch.setenv("PYTHON", sys.executable)
     with Cluster.temporary() as cluster:

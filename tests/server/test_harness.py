@@ -148,7 +148,7 @@ def config_map(name: str, **data: str) -> dict[str, Any]:
     }
 
 
-def deployment(name: str, replicas: int = 1) -> dict[str, Any]:
+def deployment(name: str) -> dict[str, Any]:
     labels = {"app": name}
     containers = [{"name": "web", "image": "web:1"}]
     return {
@@ -156,7 +156,7 @@ def deployment(name: str, replicas: int = 1) -> dict[str, Any]:
         "kind": "Deployment",
         "metadata": {"name": name},
         "spec": {
-            "replicas": replicas,
+            "replicas": 1,
             "selector": {"matchLabels": labels},
             "template": {"metadata": {"labels": labels}, "spec": {"containers": containers}},
         },
@@ -418,7 +418,7 @@ def test_advance_ends_when_its_client_has_gone(new_harness: Callable[..., Harnes
     assert answer.json()["now"] < "2031"
 
 
-def test_harm_of_concurrent_resets_moves_and_writes_is_none(
+def test_concurrent_resets_moves_and_writes_do_no_harm(
     new_harness: Callable[..., HarnessApi],
 ) -> None:
     api = new_harness(controllers=ServeOptions().controllers)

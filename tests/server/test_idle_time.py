@@ -221,7 +221,7 @@ def test_health_checks_hold_nothing_up(new_idle_server: Callable[..., IdleServer
 def test_time_stands_after_a_request_as_long_as_is_said(
     new_idle_server: Callable[..., IdleServer],
 ) -> None:
-    server = new_idle_server(time_flag="when-idle,after=5s")
+    server = new_idle_server(time_flag="when-idle,after=30s")
     server.get("/api/v1/nodes")
     assert server.stands()
     assert server.now() == START
@@ -382,7 +382,6 @@ def test_watcher_sees_each_moment_by_itself(new_idle_server: Callable[..., IdleS
     client.close()
     actives = re.findall(r'"active":(\d)', received)
     assert "1" in actives
-    assert (server.folder / "kubepy.yaml").exists()
 
 
 # --- what it stands on ----------------------------------------------------------------------------

@@ -312,8 +312,11 @@ def restore_cluster(cluster: LocalCluster, other: LocalCluster) -> None:
 
 
 def read_in_full(cluster: LocalCluster) -> None:
-    """Read all of a cluster in memory that is still in the folder from which it was forked, so
-    that any thread may use it."""
+    """Read what a cluster in memory has not read yet of the folder or etcd that it was forked from,
+    so that any thread may use it. Do nothing for a cluster that is not in memory.
+
+    Raises LockTimeoutError.
+    """
     if isinstance(cluster.store, memory.MemoryStore):
         cluster.store.read_in_full()
 

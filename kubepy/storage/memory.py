@@ -190,8 +190,8 @@ class MemoryStore:
         return self._state
 
     def read_in_full(self) -> None:
-        """Read what is still in the store that this one is a fork of."""
-        with self.transaction():
+        """Read what is still in the store that this one is a fork of. Raises LockTimeoutError."""
+        with self._exclusively():
             self._state = self._state.in_full()
 
     def restore(self, other: State) -> None:
@@ -200,18 +200,11 @@ class MemoryStore:
         Revisions go on: an object that differs gets a new resourceVersion, and whoever watches sees
         each change. Raises LockTimeoutError.
         """
-        if not self._lock.acquire(timeout=max(self.lock_timeout, 0.0)):
-            raise LockTimeoutError(self._occupied())
-        try:
+        with self._exclusively():
             changes = MemoryTransaction(self._state, {}, lambda: -inf, None)
             changes.restore(other)
             timeline = {"timeline": other.timeline, "forgotten": other.forgotten}
             self._commit(changes, timeline)
-        finally:
-            self._lock.release()
-
-    def _occupied(self) -> str:
-        return f"the store is held by another thread (waited {self.lock_timeout:g} s)"
 
     # --- reading ---
 
@@ -260,20 +253,30 @@ class MemoryStore:
     def transaction(self) -> Iterator[MemoryTransaction]:
         """Run the block and commit. An exception in the block changes nothing. Raises
         LockTimeoutError."""
-        if self._current() is not None:
-            raise RuntimeError("a transaction is under way in this store; transactions do not nest")
-        if not self._lock.acquire(timeout=max(self.lock_timeout, 0.0)):
-            raise LockTimeoutError(self._occupied())
-
-        try:
+        with self._exclusively():
             changes = MemoryTransaction(
                 self._state, self._volatile, lambda: self._now(), self._recorder()
             )
             self._writer = threading.get_ident(), changes
-            yield changes
-            self._commit(changes)
+            try:
+                yield changes
+                self._commit(changes)
+            finally:
+                self._writer = None
+
+    @contextmanager
+    def _exclusively(self) -> Iterator[None]:
+        """Keep all other threads from writing for the length of a block. Raises RuntimeError inside
+        a transaction of this thread, LockTimeoutError."""
+        if self._current() is not None:
+            raise RuntimeError("a transaction is under way in this store; transactions do not nest")
+        if not self._lock.acquire(timeout=max(self.lock_timeout, 0.0)):
+            raise LockTimeoutError(
+                f"the store is held by another thread (waited {self.lock_timeout:g} s)"
+            )
+        try:
+            yield
         finally:
-            self._writer = None
             self._lock.release()
 
     def _commit(

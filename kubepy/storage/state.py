@@ -647,7 +647,7 @@ class State(NamedTuple):
         if self.source is None:
             return self
         entries = self.entries(self.compacted)
-        return self.of_objects()._replace(
+        state = self.of_objects()._replace(
             settings=self.settings,
             log=SortedMap((entry.revision, entry) for entry in entries),
             compacted=self.compacted,
@@ -655,6 +655,7 @@ class State(NamedTuple):
             timeline=SortedMap((entry.revision, entry) for entry in self.timeline_entries()),
             forgotten=self.forgotten,
         )
+        return state.with_indexes(self.indexes)
 
 
 def _with_keys(records: Iterable[ObjectRecord]) -> KeyedObjects:

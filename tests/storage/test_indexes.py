@@ -361,6 +361,26 @@ def test_reader_of_fork_leaves_it_what_it_lies_over(tmp_path: Path) -> None:
     assert_links_hold(view)
 
 
+def test_fork_that_was_read_in_full_lies_over_nothing_and_its_links_hold(tmp_path: Path) -> None:
+    store = new_folder_store(tmp_path)
+    write_pods(store, 0)
+    fork = fork_of(store)
+    connect(fork)
+    write_pods(fork, 1)
+    assert fork.state().source is not None
+    expected = fork.list("pods")
+    fork.read_in_full()
+    store.close()
+    assert fork.state().source is None
+    assert fork.list("pods") == expected
+    view = RecordedView(fork)
+    view.refresh()
+    assert_links_hold(view)
+    write_pods(fork, 2)
+    view.refresh()
+    assert_links_hold(view)
+
+
 def test_states_of_store_share_connections(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = new_folder_store(tmp_path)
     write_pods(store, 0)

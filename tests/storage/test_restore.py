@@ -131,3 +131,12 @@ def test_volatile_object_keeps_the_moment_at_which_it_is_over() -> None:
     assert store.get(key) is not None
     now[0] = 11.0
     assert store.get(key) is None
+
+
+def test_restore_and_reading_in_full_do_not_nest_in_a_transaction() -> None:
+    store = MemoryStore(lock_timeout=0.0)
+    with store.transaction():
+        with pytest.raises(RuntimeError, match="transactions do not nest"):
+            store.restore(MemoryStore().state())
+        with pytest.raises(RuntimeError, match="transactions do not nest"):
+            store.read_in_full()

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice, takewhile
 from math import inf
-from types import MappingProxyType
 from typing import Any
 
 from kubepy.storage.errors import LockTimeoutError
@@ -77,7 +76,7 @@ class MemoryTransaction(BufferedTransaction[ObjectRecord]):
 
     def restore(self, other: State) -> None:
         """Make everything what it is in another state: objects that differ are written, and the
-        others keep their resourceVersions."""
+        others keep their resourceVersions. The timeline becomes that of the other state."""
         for resource, namespace in sorted({*self._state.places(), *other.places()}):
             present = {record.key: record for record in self._state.records(resource, namespace)}
             wanted = {record.key: record for record in other.records(resource, namespace)}
@@ -86,6 +85,7 @@ class MemoryTransaction(BufferedTransaction[ObjectRecord]):
         own_meta: dict[str, str | None] = dict.fromkeys(self._state.all_meta())
         self.meta = {**own_meta, **other.all_meta()}
         self.settings = {**dict.fromkeys(self._state.settings), **other.settings}
+        self._state = self._state._replace(timeline=other.timeline, forgotten=other.forgotten)
 
     def _restore(self, key: Key, present: ObjectRecord | None, wanted: ObjectRecord | None) -> None:
         """Write an object as another state has it; one with another uid replaces the one that is
@@ -203,8 +203,7 @@ class MemoryStore:
         with self._exclusively():
             changes = MemoryTransaction(self._state, {}, lambda: -inf, None)
             changes.restore(other)
-            timeline = {"timeline": other.timeline, "forgotten": other.forgotten}
-            self._commit(changes, timeline)
+            self._commit(changes)
 
     # --- reading ---
 
@@ -279,14 +278,9 @@ class MemoryStore:
         finally:
             self._lock.release()
 
-    def _commit(
-        self, changes: MemoryTransaction, others: Mapping[str, Any] = MappingProxyType({})
-    ) -> None:
-        """Make everything visible that a transaction has changed.
-
-        :param others: further fields of the state.
-        """
-        self._state = changes.after()._replace(**others)
+    def _commit(self, changes: MemoryTransaction) -> None:
+        """Make everything visible that a transaction has changed."""
+        self._state = changes.after()
         if self._listener is not None and not changes.is_empty():
             self._listener(changes.committed())
 

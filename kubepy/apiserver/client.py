@@ -998,8 +998,8 @@ class Client:
         return cast(T, shown)
 
     def _shown(self, resource: Resource, request: Request, objects: Objects) -> Objects:
-        """Return objects in the version that the request names; without one they stay in that of
-        storage."""
+        """Return stored objects in the version that the request names; without one they stay in
+        that of storage."""
         version = request.resource.version
         if request.resource.group != resource.group:
             wanted = self._server.scheme.by_key(request.resource.group_resource)
@@ -1007,9 +1007,13 @@ class Client:
             return objects
         else:
             wanted = resource.at(version)
+        read = objects
+        if wanted.custom:
+            strategy = self._server.strategy(wanted)
+            read = [strategy.read_stored(obj) for obj in objects]
 
         def convert(context: RequestContext) -> Objects:
-            return self._server.in_version(wanted, objects, self._find, context)
+            return self._server.in_version(wanted, read, self._find, context)
 
         context, batch = request.require_context(), self._batch
         if batch is None:

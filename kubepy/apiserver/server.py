@@ -162,8 +162,6 @@ class Server:
         Raises Status for a conversion that fails, and CallsPending.
         """
         api_version, strategy = resource.api_version, self.strategy(resource)
-        if resource.custom:
-            objects = [strategy.read_stored(obj) for obj in objects]
         if all(obj.get("apiVersion") == api_version for obj in objects):
             return list(objects)
         if resource.custom:
@@ -265,16 +263,17 @@ class RequestScope(NamedTuple):
     def get(self) -> Object | None:
         """Return the object that the request names."""
         obj = self.transaction.get(self.key)
-        return (
-            self._in_version(self.resource, obj)
-            if obj is not None and self.resource.custom
-            else obj
-        )
+        return None if obj is None else self._read(obj)
 
     def require(self) -> Object:
         """Return the object that the request names. Raises NotFound."""
-        obj = self.transaction.require(self.key)
-        return self._in_version(self.resource, obj) if self.resource.custom else obj
+        return self._read(self.transaction.require(self.key))
+
+    def _read(self, stored: Object) -> Object:
+        """Return a stored object in the version of the request."""
+        if not self.resource.custom:
+            return stored
+        return self._in_version(self.resource, self.strategy.read_stored(stored))
 
     def create(self, obj: Object) -> Object:
         """Store a new object; returns it as stored. Raises AlreadyExists."""

@@ -12,9 +12,16 @@ from kubepy.api.errors import Status
 from kubepy.api.scheme import GroupVersionResource
 from kubepy.apiserver.client import CRDS, Client
 from kubepy.apiserver.cluster import LocalCluster
-from kubepy.apiserver.request import APPLY_PATCH, MERGE_PATCH, Patch, PatchOptions
+from kubepy.apiserver.request import (
+    APPLY_PATCH,
+    MERGE_PATCH,
+    CreateOptions,
+    Patch,
+    PatchOptions,
+)
 from kubepy.controlplane.open import make_cluster
-from tests.apiserver.webhook_server import Hook, configuration, rule, serving
+from tests.apiserver.test_mutating_policies import bind, patched
+from tests.apiserver.webhook_server import Hook, configuration, json_patch, rule, serving
 from tests.stores import disagreements
 
 Object = dict[str, Any]
@@ -296,3 +303,36 @@ def test_admission_webhook_sees_version_of_its_rule(client: Client, hook: Hook) 
     [review] = reviews
     assert (review["kind"]["version"], review["requestKind"]["version"]) == ("v1alpha1", "v1")
     assert review["object"]["spec"] == {"length": 3}
+
+
+@pytest.mark.parametrize("version", ["v1", "v1alpha1"])
+def test_mutating_webhook_may_set_any_resource_version(
+    version: str, client: Client, hook: Hook
+) -> None:
+    patch = json_patch({"op": "add", "path": "/metadata/resourceVersion", "value": "abc"})
+
+    def respond(request: Object) -> Object:
+        return converted(request) if "objects" in request else patch
+
+    hook.respond = respond
+    client.create(
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+        configuration(
+            "MutatingWebhookConfiguration",
+            rules=[rule("foos", group="example.com", version=version)],
+        ),
+    )
+    tried = client.create(
+        gvr("v1"), foo("v1", size=3), namespace="default", options=CreateOptions(dry_run=True)
+    )
+    assert tried["metadata"]["resourceVersion"] == "abc"
+    made = client.create(gvr("v1"), foo("v1", size=3), namespace="default")
+    assert made["metadata"]["resourceVersion"].isdecimal()
+    assert client.get(FOOS, "a", namespace="default") == made
+
+
+def test_mutating_policy_may_set_any_resource_version(client: Client) -> None:
+    operation = 'JSONPatch{op: "add", path: "/metadata/resourceVersion", value: "abc"}'
+    bind(client, patched(f"[{operation}]"), resources=("foos",))
+    made = client.create(gvr("v1"), foo("v1", size=3), namespace="default")
+    assert made["metadata"]["resourceVersion"].isdecimal()

@@ -125,7 +125,7 @@ class CustomStrategy(Strategy):
     def read_stored(self, obj: Object) -> Object:
         """Prune and default an object that was stored before the definition became what it is, by
         the schema of the version in which it is stored."""
-        if "resourceVersion" not in obj["metadata"] or _revision_of(obj) >= self._revision:
+        if not _has_revision(obj) or _revision_of(obj) >= self._revision:
             return obj
         version = self._versions.get(str(obj.get("apiVersion")))
         if version is None:
@@ -259,6 +259,13 @@ def _content(obj: Object) -> Object:
 def _schema_of(version: Object) -> Mapping[str, Any]:
     schema: Mapping[str, Any] = (version.get("schema") or {}).get("openAPIV3Schema") or _ALL_ALLOWED
     return schema
+
+
+def _has_revision(obj: Object) -> bool:
+    """Tell whether an object has the resourceVersion of a stored one; that of a dry run may have
+    none, or what a webhook has made of it."""
+    version: str = obj["metadata"].get("resourceVersion", "")
+    return version.isdecimal()
 
 
 def _revision_of(obj: Object) -> int:

@@ -199,7 +199,7 @@ class _Checker(NodeVisitor[Variables, Type]):
         name = node.type_name
         is_object = name.split(".")[0] == OBJECT.name
         if not self._makes_patches or not (is_object or name == JSON_PATCH.name):
-            self._fail(node.at, f"undeclared reference to '{name}' (in container '')")
+            return self._fail(node.at, f"undeclared reference to '{name}' (in container '')")
         for field, value, is_optional in node.fields:
             type = self.visit(value, scope)
             if is_optional and type.name == "optional" and type.params:

@@ -338,13 +338,7 @@ class _Parser:
                 self._expect("]")
                 continue
             is_optional = operator.value == "?." or self._take("?") is not None
-            if (
-                self._next.kind != "ident"
-                or self._next.value in _LITERALS
-                or self._next.value == "in"
-            ):
-                self._fail("IDENTIFIER")
-            field = str(self._advance().value)
+            field = self._field_name()
             if opening := self._take("("):
                 member = self._called(field, member, self._arguments(")"), opening.at)
             else:
@@ -352,6 +346,14 @@ class _Parser:
                 member = self._struct_of(member)
 
         return member
+
+    def _field_name(self) -> str:
+        """Take the name of a field. Words that the language uses as tokens are none; those that it
+        only reserves are."""
+        token = self._next
+        if token.kind != "ident" or token.value in _LITERALS or token.value == "in":
+            self._fail("IDENTIFIER")
+        return str(self._advance().value)
 
     def _struct_of(self, name: Ident | Select) -> Node:
         """Read the fields of an object of a type that was named; without them the name is what it
@@ -362,9 +364,7 @@ class _Parser:
         fields: list[tuple[str, Node, bool]] = []
         while not self._take("}"):
             is_optional = self._take("?") is not None
-            if self._next.kind != "ident":
-                self._fail("IDENTIFIER")
-            field = str(self._advance().value)
+            field = self._field_name()
             self._expect(":")
             fields.append((field, self._expression(), is_optional))
             if not self._is("}"):

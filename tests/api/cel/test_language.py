@@ -439,12 +439,28 @@ def test_patch_makes_objects_of_named_types() -> None:
         ("[JSONPatch{op: 1}]", "expected type of field 'op' is 'string' but provided type is"),
         ("[JSONPatch{size: 1}]", "undefined field 'size'"),
         ("Object{size 1}", "Syntax error"),
+        ("Object{in: 1}", "Syntax error"),
+        ("Object{true: 1}", "Syntax error"),
+        ("Object{?null: optional.of(1)}", "Syntax error"),
     ],
 )
 def test_patch_of_another_type_does_not_compile(expression: str, why: str) -> None:
     with pytest.raises(CompileError) as error:
         compile_mutation(expression, OBJECT)
     assert why in str(error.value)
+
+
+def test_reserved_word_may_name_a_field() -> None:
+    compiled = compile_mutation("Object{namespace: 1, as: 2}", OBJECT)
+    assert evaluate(compiled.node, SCOPE) == {"namespace": 1, "as": 2}
+
+
+@pytest.mark.parametrize("expression", ["Boat{size: unknown}", "Boat{op: 1}"])
+def test_fields_of_undeclared_type_are_not_checked(expression: str) -> None:
+    with pytest.raises(CompileError) as error:
+        compile_mutation(expression, OBJECT)
+    assert str(error.value).count("ERROR:") == 1
+    assert "undeclared reference to 'Boat'" in str(error.value)
 
 
 def test_objects_are_made_in_patches_only() -> None:

@@ -70,22 +70,17 @@ class MutatingPolicies:
 
     def __init__(self, attributes: Attributes) -> None:
         self._attributes = attributes
-        self._state = Reinvocation()
-        self._last: Object = {}  # the object after the policies
+        self.reinvocation = Reinvocation()
         self._failures: list[str] = []
-
-    @property
-    def has_changed(self) -> bool:
-        return self._state.is_needed
 
     def admit(self) -> None:
         """Apply all policies that are about the request. Raises Status."""
         self._run(is_again=False)
+        self.reinvocation.end_pass(self._attributes.obj)
 
     def admit_again(self) -> None:
         """Apply those that have asked for it, after which something has changed. Raises Status."""
-        if self._attributes.obj != self._last:
-            self._state.require()
+        self.reinvocation.begin_again(self._attributes.obj)
         self._run(is_again=True)
 
     def _run(self, *, is_again: bool) -> None:
@@ -96,14 +91,9 @@ class MutatingPolicies:
         for invocation in list(self._invocations()):
             is_mutated = self._invoke(invocation, is_again=is_again) or is_mutated
         if is_mutated:
-            self._require_another()
-        self._last = clone(self._attributes.obj)
+            self.reinvocation.note_change()
         if self._failures:
             raise self._refusal()
-
-    def _require_another(self) -> None:
-        self._state.require()
-        self._state.is_needed = True
 
     def _invocations(self) -> Iterator[PolicyInvocation]:
         """Yield what is to be applied, in the order of the names of policies and bindings."""
@@ -143,11 +133,10 @@ class MutatingPolicies:
         except BudgetExceeded:
             self._fail(invocation, OUT_OF_BUDGET)
             return False
-        if is_again and invocation.key not in self._state.due:
+        if is_again and invocation.key not in self.reinvocation.due:
             return False
 
         is_mutated = False
-        before = clone(self._attributes.obj)
         for mutation in spec.get("mutations") or ():
             try:
                 _mutate(spec, mutation, invocation.param, self._attributes)
@@ -156,10 +145,8 @@ class MutatingPolicies:
                 self._fail(invocation, str(error))
             except BudgetExceeded:
                 self._fail(invocation, OUT_OF_BUDGET)
-        if self._attributes.obj != before:
-            self._require_another()
         if spec.get("reinvocationPolicy") == "IfNeeded":
-            self._state.add(invocation.key)
+            self.reinvocation.add(invocation.key)
         return is_mutated
 
     def _fail(self, invocation: PolicyInvocation, message: str) -> None:

@@ -16,20 +16,35 @@ from kubepy.apiserver.strategy import restore
 class Reinvocation:
     """Who asked to be called again if something changes after them, and whether something has.
 
-    :ivar is_needed: the mutating plugins are to run once more.
+    :ivar has_changed: the mutating plugins are to run once more.
     :ivar due: those that are called again then.
     """
 
     def __init__(self) -> None:
-        self.is_needed = False
+        self.has_changed = False
         self.due: set[object] = set()
         self._invoked: set[object] = set()
+        self._last: Object = {}  # the object at the end of the first pass
 
     def add(self, invoked: object) -> None:
         """Note who was called, and wants to be called again (``IfNeeded``)."""
         self._invoked.add(invoked)
 
-    def require(self) -> None:
+    def note_change(self) -> None:
+        """Note that those who are called have changed the object."""
+        self.has_changed = True
+        self._require()
+
+    def end_pass(self, obj: Object) -> None:
+        """Remember the object as it is after the first pass."""
+        self._last = clone(obj)
+
+    def begin_again(self, obj: Object) -> None:
+        """Begin the second pass: others may have changed the object since the first one."""
+        if obj != self._last:
+            self._require()
+
+    def _require(self) -> None:
         """Call again who was called before something has changed."""
         self.due |= self._invoked
         self._invoked.clear()

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kubepy.api import errors
-from kubepy.api.meta import Object, clone
+from kubepy.api.meta import Object
 from kubepy.api.patches.json_patch import OperationError
 from kubepy.api.scheme import Resource
 from kubepy.api.types import DecodeError
@@ -154,29 +154,23 @@ class MutatingWebhooks:
         self._attributes = attributes
         is_exempt = attributes.resource.key in EXEMPT
         self._hooks = [] if is_exempt else list(_hooks(attributes.transaction.list(MUTATING)))
-        self._state = Reinvocation()
-        self._last: Object = {}  # the object after the calls
-
-    @property
-    def has_changed(self) -> bool:
-        return self._state.is_needed
+        self.reinvocation = Reinvocation()
 
     def admit(self) -> None:
         """Call all webhooks that are about the request. Raises Status."""
         for hook in self._hooks:
-            _mutate(hook, self._attributes, self._state)
-        self._last = clone(self._attributes.obj)
+            _mutate(hook, self._attributes, self.reinvocation)
+        self.reinvocation.end_pass(self._attributes.obj)
 
     def admit_again(self) -> None:
         """Call those that have asked for it, after whom something has changed. Raises Status."""
-        if self._attributes.obj != self._last:
-            self._state.require()
+        self.reinvocation.begin_again(self._attributes.obj)
         for hook in self._hooks:
-            if hook.uid in self._state.due:
-                _mutate(hook, self._attributes, self._state)
+            if hook.uid in self.reinvocation.due:
+                _mutate(hook, self._attributes, self.reinvocation)
 
 
-def _mutate(hook: Hook, attributes: Attributes, state: Reinvocation) -> None:
+def _mutate(hook: Hook, attributes: Attributes, reinvocation: Reinvocation) -> None:
     """Call a webhook if it is about the request, and apply its patch to the object. Raises
     Status."""
     invocation = _invocation(hook, attributes)
@@ -197,11 +191,10 @@ def _mutate(hook: Hook, attributes: Attributes, state: Reinvocation) -> None:
         and review.patch
         and apply_patch(invocation, review.patch, seen, attributes)
     ):
-        state.require()
-        state.is_needed = True
+        reinvocation.note_change()
 
     if hook.spec.get("reinvocationPolicy") == "IfNeeded":
-        state.add(hook.uid)
+        reinvocation.add(hook.uid)
     if review.denial is not None:
         raise review.denial
 

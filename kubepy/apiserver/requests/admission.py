@@ -77,7 +77,7 @@ def mutate(attributes: Attributes, plugins: tuple[AdmissionPlugin, ...]) -> None
 
     for mutator in mutators:
         mutator.admit()
-    if any(mutator.has_changed for mutator in mutators):
+    if any(mutator.reinvocation.has_changed for mutator in mutators):
         _run(plugins, attributes)
         for mutator in mutators:
             mutator.admit_again()

@@ -57,7 +57,7 @@ _POLICY_VARIABLES = dict.fromkeys(
 OBJECT = Type("Object")  # an apply configuration; below it are Object.spec …
 JSON_PATCH = Type("JSONPatch")  # one operation
 JSON_PATCHES = list_of(JSON_PATCH)
-_PATCH_TEXTS = ("op", "path", "from")
+PATCH_TEXTS = ("op", "path", "from")  # its fields that are strings
 _NULLABLE = ("object", "map", "list", "timestamp", "duration", "optional", "null", "dyn")
 _TYPE_WORDS = frozenset(
     (
@@ -206,7 +206,7 @@ class _Checker(NodeVisitor[Variables, Type]):
                 type = type.params[0]
             if is_object or field == "value":
                 continue
-            if field not in _PATCH_TEXTS:
+            if field not in PATCH_TEXTS:
                 self._fail(value.at, f"undefined field '{field}'")
             elif type not in (STRING, DYN):
                 self._fail(

@@ -40,7 +40,11 @@ class CostLimitExceeded(CelError):
 
 
 class BudgetExceeded(Exception):
-    """Several evaluations that together exceed their budget."""
+    """Several evaluations that together exceed their budget; the text is the error's in
+    upstream."""
+
+    def __init__(self) -> None:
+        super().__init__(OUT_OF_BUDGET)
 
 
 class CostTracker:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kubepy.api import errors
-from kubepy.api.cel.checker import JSON_PATCHES, OBJECT
-from kubepy.api.cel.cost import OUT_OF_BUDGET, BudgetExceeded, CostBudget
+from kubepy.api.cel.checker import JSON_PATCHES, OBJECT, PATCH_TEXTS
+from kubepy.api.cel.cost import BudgetExceeded, CostBudget
 from kubepy.api.cel.operators import to_string
 from kubepy.api.cel.values import CelError, StructValue, kind_of
 from kubepy.api.errors import Cause
@@ -26,7 +26,7 @@ from kubepy.apiserver.admission.policyparts import (
     ConfigurationError,
     Evaluation,
     all_conditions_hold,
-    matches,
+    bound,
     params_of,
     scope_of,
 )
@@ -38,7 +38,6 @@ from kubepy.quoting import quote
 
 POLICIES = f"mutatingadmissionpolicies.{GROUP}"
 BINDINGS = f"mutatingadmissionpolicybindings.{GROUP}"
-_TEXTS = ("op", "path", "from")
 
 
 class MutationError(Exception):
@@ -98,27 +97,18 @@ class MutatingPolicies:
     def _invocations(self) -> Iterator[PolicyInvocation]:
         """Yield what is to be applied, in the order of the names of policies and bindings."""
         attributes = self._attributes
-        bindings = attributes.transaction.list(BINDINGS)
-        for policy in attributes.transaction.list(POLICIES):
-            spec = policy["spec"]
-            if not matches(spec.get("matchConstraints") or {}, attributes, needs_rules=True):
+        for policy, binding in bound(attributes, POLICIES, BINDINGS):
+            kind, reference = policy["spec"].get("paramKind"), binding["spec"].get("paramRef")
+            try:
+                params = params_of(kind, reference, attributes)
+            except ConfigurationError as error:
+                self._fail(
+                    PolicyInvocation(policy, binding, None),
+                    f"failed to configure binding: {error}",
+                )
                 continue
-            for binding in bindings:
-                bound = binding["spec"]
-                if bound.get("policyName") != policy["metadata"]["name"]:
-                    continue
-                if not matches(bound.get("matchResources") or {}, attributes):
-                    continue
-                try:
-                    params = params_of(spec.get("paramKind"), bound.get("paramRef"), attributes)
-                except ConfigurationError as error:
-                    self._fail(
-                        PolicyInvocation(policy, binding, None),
-                        f"failed to configure binding: {error}",
-                    )
-                    continue
-                for param in params:
-                    yield PolicyInvocation(policy, binding, param)
+            for param in params:
+                yield PolicyInvocation(policy, binding, param)
 
     def _invoke(self, invocation: PolicyInvocation, *, is_again: bool) -> bool:
         """Apply one policy; tell whether a mutation was made, even of nothing."""
@@ -127,11 +117,8 @@ class MutatingPolicies:
         try:
             if not all_conditions_hold(spec, scope):
                 return False
-        except CelError as error:
+        except (CelError, BudgetExceeded) as error:
             self._fail(invocation, str(error))
-            return False
-        except BudgetExceeded:
-            self._fail(invocation, OUT_OF_BUDGET)
             return False
         if is_again and invocation.key not in self.reinvocation.due:
             return False
@@ -139,12 +126,10 @@ class MutatingPolicies:
         is_mutated = False
         for mutation in spec.get("mutations") or ():
             try:
-                _mutate(spec, mutation, invocation.param, self._attributes)
+                _mutate(spec, mutation, scope, self._attributes)
                 is_mutated = True
-            except (CelError, MutationError) as error:
+            except (CelError, BudgetExceeded, MutationError) as error:
                 self._fail(invocation, str(error))
-            except BudgetExceeded:
-                self._fail(invocation, OUT_OF_BUDGET)
         if spec.get("reinvocationPolicy") == "IfNeeded":
             self.reinvocation.add(invocation.key)
         return is_mutated
@@ -167,10 +152,10 @@ class MutatingPolicies:
         return refusal
 
 
-def _mutate(spec: Object, mutation: Object, param: Object | None, attributes: Attributes) -> None:
+def _mutate(spec: Object, mutation: Object, scope: dict[str, Any], attributes: Attributes) -> None:
     """Make one mutation. Raises CelError, BudgetExceeded, MutationError, and InternalError for a
     JSON patch whose result is no object of the kind."""
-    evaluation = Evaluation(spec, scope_of(param, attributes), CostBudget())
+    evaluation = Evaluation(spec, scope, CostBudget())
     if mutation.get("patchType") == "JSONPatch":
         expression = mutation["jsonPatch"]["expression"]
         operations = [_operation(item) for item in evaluation.mutation(expression, JSON_PATCHES)]
@@ -190,7 +175,7 @@ def _mutate(spec: Object, mutation: Object, param: Object | None, attributes: At
     configuration = evaluation.mutation(expression, OBJECT)
     _check_type_names(configuration, configuration.type_name)
     try:
-        take_over(_merged(plain(configuration), attributes), attributes, attributes.resource)
+        take_over(_merged(_plain(configuration), attributes), attributes, attributes.resource)
     except DecodeError as error:
         raise MutationError(str(error)) from None
 
@@ -199,9 +184,9 @@ def _mutate(spec: Object, mutation: Object, param: Object | None, attributes: At
 
 
 def _merged(configuration: Object, attributes: Attributes) -> Object:
-    """Merge a configuration into the object of a request. Raises MutationError."""
+    """Merge a configuration, which belongs to this call, into the object of a request. Raises
+    MutationError."""
     obj = attributes.obj
-    configuration = dict(configuration)
     for field in ("apiVersion", "kind"):
         if field in obj:
             configuration[field] = obj[field]
@@ -268,7 +253,7 @@ def _mismatches(value: Any, expected: str) -> Iterator[str]:
 def _operation(patch: StructValue) -> dict[str, Any]:
     """Return an operation as a JSON patch has it. Raises MutationError."""
     operation: dict[str, Any] = {
-        field: patch[field] for field in _TEXTS if field in patch and patch[field] != ""
+        field: patch[field] for field in PATCH_TEXTS if field in patch and patch[field] != ""
     }
     operation.setdefault("op", "")
     operation.setdefault("path", "")
@@ -276,16 +261,16 @@ def _operation(patch: StructValue) -> dict[str, Any]:
         value = patch["value"]
         if isinstance(value, StructValue):
             _check_type_names(value, value.type_name)
-        operation["value"] = plain(value)
+        operation["value"] = _plain(value)
     return operation
 
 
-def plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """Return a value of an expression as JSON has it. Raises MutationError."""
     if isinstance(value, dict):
-        return {str(key): plain(inner) for key, inner in value.items()}
+        return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [plain(item) for item in value]
+        return [_plain(item) for item in value]
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int):

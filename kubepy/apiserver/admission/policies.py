@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kubepy.api import errors
-from kubepy.api.cel.cost import OUT_OF_BUDGET, BudgetExceeded, CostBudget
+from kubepy.api.cel.cost import BudgetExceeded, CostBudget
 from kubepy.api.cel.values import MAX_MESSAGE, CelError
 from kubepy.api.errors import Cause
 from kubepy.api.meta import Object
@@ -21,7 +21,7 @@ from kubepy.apiserver.admission.policyparts import (
     ConfigurationError,
     Evaluation,
     all_conditions_hold,
-    matches,
+    bound,
     params_of,
     scope_of,
 )
@@ -51,19 +51,12 @@ class Decision(NamedTuple):
 
 def check_policies(attributes: Attributes) -> None:
     """Refuse or warn as the policies say. Raises Status."""
-    bindings: dict[str, list[Object]] = {}
-    for binding in attributes.transaction.list(BINDINGS):
-        bindings.setdefault(binding["spec"].get("policyName", ""), []).append(binding)
     denied: list[str] = []
     reasons: list[str] = []
-    for policy in attributes.transaction.list(POLICIES):
-        own = bindings.get(policy["metadata"]["name"])
-        if own and matches(
-            policy["spec"].get("matchConstraints") or {}, attributes, needs_rules=True
-        ):
-            for message, reason in _decisions(policy, own, attributes):
-                denied.append(message)
-                reasons.append(reason)
+    for policy, binding in bound(attributes, POLICIES, BINDINGS):
+        for message, reason in _decisions(policy, binding, attributes):
+            denied.append(message)
+            reasons.append(reason)
 
     if denied:
         forbidden = attributes.forbidden(denied[0], [Cause("", denied[0])])
@@ -77,30 +70,27 @@ def check_policies(attributes: Attributes) -> None:
 
 
 def _decisions(
-    policy: Object, bindings: list[Object], attributes: Attributes
+    policy: Object, binding: Object, attributes: Attributes
 ) -> Iterator[tuple[str, str]]:
-    """Return the message and reason of each denial by the bindings of a policy."""
-    for binding in bindings:
-        spec = binding["spec"]
-        if not matches(spec.get("matchResources") or {}, attributes):
-            continue
-        names = (
-            f"ValidatingAdmissionPolicy '{policy['metadata']['name']}' with binding "
-            f"'{binding['metadata']['name']}'"
-        )
-        try:
-            params = params_of(policy["spec"].get("paramKind"), spec.get("paramRef"), attributes)
-        except ConfigurationError as error:
-            if policy["spec"].get("failurePolicy") != "Ignore":
-                yield f"{names} denied request: failed to configure binding: {error}", "Invalid"
-            continue
-        for param in params:
-            for decision in _evaluate(policy["spec"], param, attributes):
-                actions = spec.get("validationActions") or ()
-                if "Warn" in actions:
-                    attributes.context.warn(f"Validation failed for {names}: {decision.message}")
-                if "Deny" in actions:
-                    yield f"{names} denied request: {decision.message}", decision.reason
+    """Yield the message and reason of each denial by a policy as it is bound."""
+    spec = binding["spec"]
+    names = (
+        f"ValidatingAdmissionPolicy '{policy['metadata']['name']}' with binding "
+        f"'{binding['metadata']['name']}'"
+    )
+    try:
+        params = params_of(policy["spec"].get("paramKind"), spec.get("paramRef"), attributes)
+    except ConfigurationError as error:
+        if policy["spec"].get("failurePolicy") != "Ignore":
+            yield f"{names} denied request: failed to configure binding: {error}", "Invalid"
+        return
+    for param in params:
+        for decision in _evaluate(policy["spec"], param, attributes):
+            actions = spec.get("validationActions") or ()
+            if "Warn" in actions:
+                attributes.context.warn(f"Validation failed for {names}: {decision.message}")
+            if "Deny" in actions:
+                yield f"{names} denied request: {decision.message}", decision.reason
 
 
 # --- evaluation -----------------------------------------------------------------------------------
@@ -115,10 +105,8 @@ def _evaluate(spec: Object, param: Object | None, attributes: Attributes) -> lis
             return []
         budget = CostBudget()
         decisions = list(_denials(spec, Evaluation(spec, scope, budget)))
-    except CelError as error:
+    except (CelError, BudgetExceeded) as error:
         decisions = [Decision(str(error), is_error=True)]
-    except BudgetExceeded:
-        decisions = [Decision(OUT_OF_BUDGET, is_error=True)]
     else:
         decisions = _with_messages(spec, decisions, Evaluation(spec, scope, budget))
 
@@ -152,9 +140,9 @@ def _with_messages(
         messages = [
             _message(validation.get("messageExpression"), evaluation) for validation in validations
         ]
-    except BudgetExceeded:
+    except BudgetExceeded as error:
         failed = {decision.position: decision for decision in decisions if decision.is_error}
-        ended = Decision(f"failed messageExpression: {OUT_OF_BUDGET}", is_error=True)
+        ended = Decision(f"failed messageExpression: {error}", is_error=True)
         return [failed.get(index, ended) for index in range(len(validations))]
 
     return [

@@ -8,7 +8,7 @@ estimated when the policy is created, but counted when it runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from kubepy.api.cel.checker import (
@@ -17,14 +17,13 @@ from kubepy.api.cel.checker import (
     compile_mutation,
     compile_policy_expression,
 )
-from kubepy.api.cel.cost import MATCH_CONDITIONS_BUDGET, OUT_OF_BUDGET, BudgetExceeded, CostBudget
+from kubepy.api.cel.cost import MATCH_CONDITIONS_BUDGET, BudgetExceeded, CostBudget
 from kubepy.api.cel.interpreter import evaluate_within
 from kubepy.api.cel.types import Type
 from kubepy.api.cel.values import CelError, Record
 from kubepy.api.meta import Object, labels_of
 from kubepy.api.scheme import Resource
 from kubepy.api.selectors import from_label_selector
-from kubepy.api.values.goformat import quote
 from kubepy.apiserver.admission.matching import (
     matched_resource,
     namespace_matches,
@@ -33,6 +32,7 @@ from kubepy.apiserver.admission.matching import (
     rule_matches,
 )
 from kubepy.apiserver.server import Attributes
+from kubepy.quoting import quote
 from kubepy.storage import Key
 
 GROUP = "admissionregistration.k8s.io"
@@ -66,6 +66,25 @@ def matches(resources: Object, attributes: Attributes, *, needs_rules: bool = Fa
     if rules or needs_rules:
         return matched_resource(rules, attributes, match_policy) is not None
     return True
+
+
+def bound(attributes: Attributes, policies: str, bindings: str) -> Iterator[tuple[Object, Object]]:
+    """Yield the policies that are about a request, each with every binding of it that is; both in
+    the order of their names.
+
+    :param policies: the resource of the policies, as in ``bindings`` that of the bindings.
+    """
+    by_policy: dict[str, list[Object]] = {}
+    for binding in attributes.transaction.list(bindings):
+        by_policy.setdefault(binding["spec"].get("policyName", ""), []).append(binding)
+    for policy in attributes.transaction.list(policies):
+        own = by_policy.get(policy["metadata"]["name"])
+        constraints = policy["spec"].get("matchConstraints") or {}
+        if not own or not matches(constraints, attributes, needs_rules=True):
+            continue
+        for binding in own:
+            if matches(binding["spec"].get("matchResources") or {}, attributes):
+                yield policy, binding
 
 
 # --- parameters -----------------------------------------------------------------------------------
@@ -186,16 +205,13 @@ def all_conditions_hold(spec: Object, scope: dict[str, Any]) -> bool:
 
 
 def scope_of(param: Object | None, attributes: Attributes) -> dict[str, Any]:
+    """Return the variables that the expressions of a policy see of a request, but for
+    ``variables``. ``object`` is the request's own: it shows what mutations have changed."""
     namespace = None
     if attributes.namespace:
         namespace = attributes.transaction.get(Key("namespaces", "", attributes.namespace))
-    return {
-        "object": None if attributes.is_deletion else attributes.obj,
-        "oldObject": attributes.obj if attributes.is_deletion else attributes.old,
-        "request": request_attributes(attributes, attributes.scope.requested_resource),
-        "params": param,
-        "namespaceObject": namespace,
-    }
+    scope = _request_scope(attributes, attributes.scope.requested_resource)
+    return {**scope, "params": param, "namespaceObject": namespace}
 
 
 def conditions_hold(conditions: list[Object], attributes: Attributes, resource: Resource) -> bool:
@@ -204,12 +220,17 @@ def conditions_hold(conditions: list[Object], attributes: Attributes, resource: 
 
     Raises CelError if one fails and none is false.
     """
-    scope = {
+    scope = _request_scope(attributes, resource)
+    try:
+        return all_conditions_hold({"matchConditions": conditions}, scope)
+    except BudgetExceeded as error:
+        raise CelError(str(error)) from None
+
+
+def _request_scope(attributes: Attributes, resource: Resource) -> dict[str, Any]:
+    """Return the variables that all expressions see of a request, which is one for ``resource``."""
+    return {
         "object": None if attributes.is_deletion else attributes.obj,
         "oldObject": attributes.obj if attributes.is_deletion else attributes.old,
         "request": request_attributes(attributes, resource),
     }
-    try:
-        return all_conditions_hold({"matchConditions": conditions}, scope)
-    except BudgetExceeded:
-        raise CelError(OUT_OF_BUDGET) from None

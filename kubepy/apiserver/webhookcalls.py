@@ -12,8 +12,14 @@ from urllib.parse import urlsplit
 
 from kubepy.api.meta import Object
 from kubepy.apiserver.settings import ALLOWS
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 from kubepy.storage import Key
+
+with lazy_imports():  # only webhooks with URLs need them
+    from kubepy.api.values import gourls
+
+LAST_PORT = 65535
 
 
 class Endpoint(NamedTuple):
@@ -45,9 +51,12 @@ def resolve(
     """
     ca_bundle = (client_config.get("caBundle") or "").strip()
     if (service := client_config.get("service")) is None:
-        url = urlsplit(client_config["url"])
-        shown = f"{url.scheme}://{url.netloc}{_joined(url.path)}?timeout={timeout}s"
-        return Endpoint(shown, f"{url.scheme}://{url.netloc}", url.hostname or "", ca_bundle)
+        url = gourls.parse(client_config["url"])
+        base = f"{url.scheme}://{url.host}"
+        shown = f"{base}{_joined(url.raw_path)}?timeout={timeout}s"
+        if problem := _undialable(url):
+            return Endpoint(shown, ca_bundle=ca_bundle, problem=problem)
+        return Endpoint(shown, base, url.hostname, ca_bundle)
 
     name, namespace, port = (
         service.get("name", ""),
@@ -72,8 +81,8 @@ def allows_everything(
     its Service or its URL. A Service must have an endpoint that is ready for it."""
     service = client_config.get("service")
     if service is None:
-        url = urlsplit(client_config["url"])
-        return services.get(f"{url.scheme}://{url.netloc}") == ALLOWS
+        url = gourls.parse(client_config["url"])
+        return services.get(f"{url.scheme}://{url.host}") == ALLOWS
     namespace = service.get("namespace", "")
     name = service.get("name", "")
     port = service.get("port") or 443
@@ -81,6 +90,19 @@ def allows_everything(
         return False
     endpoints = get(Key("endpoints", namespace, name)) or {}
     return any(subset.get("addresses") for subset in endpoints.get("subsets") or ())
+
+
+def _undialable(url: gourls.GoUrl) -> str:
+    """Say why there can be no connection to the host of a URL, which is valid; "" where there may
+    be."""
+    if url.port and int(url.port) > LAST_PORT:
+        return f"dial tcp: address {url.port}: invalid port"
+    try:
+        urlsplit(f"{url.scheme}://{url.host}")
+        url.hostname.encode("idna")
+    except ValueError:  # of names that cannot be looked up
+        return f"dial tcp: lookup {url.hostname}: no such host"
+    return ""
 
 
 def _mapped(services: Mapping[str, str], namespace: str, name: str, port: int) -> str | None:

@@ -683,6 +683,20 @@ AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the
                 "https://github.com/kubernetes/enhancements/pull/1111"
             ],
         ),
+        (
+            CRD,
+            {
+                "spec.group": "a.k8s.io",
+                "metadata.name": "boats.a.k8s.io",
+                "metadata.annotations": {"api-approved.kubernetes.io": "https://[x"},
+            },
+            [
+                "metadata.annotations[api-approved.kubernetes.io]: Invalid value: "
+                '"https://[x": protected groups must have approval annotation '
+                '"api-approved.kubernetes.io" with either a URL or a reason starting with '
+                '"unapproved", see https://github.com/kubernetes/enhancements/pull/1111'
+            ],
+        ),
     ],
 )
 def test_object_invalid_is_refused(key: str, changes: dict[str, Any], errors: list[str]) -> None:

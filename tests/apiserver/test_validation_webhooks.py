@@ -106,6 +106,24 @@ def test_webhook_configuration_valid_is_accepted() -> None:
             ],
         ),
         (
+            {f"{W}.clientConfig": {"url": "https://[x"}},
+            [
+                f"{AT}.clientConfig.url: Required value: url must be a valid URL: parse "
+                "\"https://[x\": missing ']' in host; desired format: https://host[/path]"
+            ],
+        ),
+        (
+            {f"{W}.clientConfig": {"url": "https://a!:b@host?c=%zz#d%20e"}},
+            [
+                f'{AT}.clientConfig.url: Invalid value: "a%21:b": user information is not '
+                "permitted in the URL",
+                f'{AT}.clientConfig.url: Invalid value: "d e": fragments are not permitted in the '
+                "URL",
+                f'{AT}.clientConfig.url: Invalid value: "c=%zz": query parameters are not '
+                "permitted in the URL",
+            ],
+        ),
+        (
             {f"{W}.rules.0.operations": ["GET"]},
             [
                 f'{AT}.rules[0].operations[0]: Unsupported value: "GET": supported values: "*", '

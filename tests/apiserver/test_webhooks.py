@@ -863,6 +863,23 @@ def test_url_is_called_as_it_is(client: Client) -> None:
         assert hook.paths == ["/validate?timeout=10s"]
 
 
+@pytest.mark.parametrize(
+    ("host", "problem"),
+    [
+        ("a:99999", "dial tcp: address 99999: invalid port"),
+        ("a\u2100b", "dial tcp: lookup a\u2100b: no such host"),
+        ("a..b", "dial tcp: lookup a..b: no such host"),
+    ],
+)
+def test_url_whose_host_cannot_be_called_fails_as_a_call(
+    client: Client, host: str, problem: str
+) -> None:
+    validating(client, clientConfig={"url": f"https://{host}/"})
+    assert refusal(client).message == (
+        f'{CALLING}failed to call webhook: Post "https://{host}/?timeout=10s": {problem}'
+    )
+
+
 def test_http_server_behind_https_url_and_bad_ca_bundle(client: Client, hook: Hook) -> None:
     url = hook.url.replace("http:", "https:")
     validating(client, clientConfig={"url": url, "caBundle": CA_BUNDLE})

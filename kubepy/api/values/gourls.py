@@ -21,6 +21,7 @@ _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2}).{0,2}", re.S)
 _ASCII_ESCAPE = re.compile(r"%(?!25)[0-7][0-9A-Fa-f]")
 _NO_HOST_CHARACTER = re.compile(r"[\x00- #/?@\\^`{|}\x7f]")
 _NO_USER_CHARACTER = re.compile(r"[^A-Za-z0-9\-._:~!$&'()*+,;=%@]")
+_USER_UNESCAPED = "$&+,;=-_.~"
 _NO_ENCODED_PATH = re.compile(r"[^A-Za-z0-9\-_.~$&+,/:;=@!'()*\[\]%]")
 _PATH_UNESCAPED = "$&+,/:;=@-_.~"
 _OPTIONAL_PORT = re.compile(r"(?::[0-9]*)?")
@@ -39,6 +40,8 @@ class GoUrl(NamedTuple):
     host: str
     raw_path: str
     raw_query: str
+    userinfo: str | None = None  # encoded as Go prints it
+    fragment: str = ""  # without its escapes
 
     @property
     def hostname(self) -> str:
@@ -87,7 +90,7 @@ def parse(text: str) -> GoUrl:
     """Parse a URL or a relative reference, with or without a fragment."""
     before, _, fragment = text.partition("#")
     try:
-        url = _parse(before, via_request=False)._replace(text=text)
+        url = _parse(before, via_request=False)._replace(text=text, fragment=_unescaped(fragment))
     except ValueError as error:
         raise GoUrlError(f"parse {quote(before)}: {error}") from None
     try:
@@ -126,12 +129,13 @@ def _parse(text: str, *, via_request: bool) -> GoUrl:
             return GoUrl(text, scheme, "", "", raw_query)
         _check_rootless(rest, via_request=via_request)
     host = ""
+    userinfo = None
     if rest.startswith("//") and (scheme or not (via_request or rest.startswith("///"))):
         authority, slash, path = rest[2:].partition("/")
-        host = _parse_authority(authority)
+        userinfo, host = _parse_authority(authority)
         rest = slash + path
     _check_escapes(rest)
-    return GoUrl(text, scheme, host, rest, raw_query)
+    return GoUrl(text, scheme, host, rest, raw_query, userinfo)
 
 
 def _check_rootless(path: str, *, via_request: bool) -> None:
@@ -142,15 +146,21 @@ def _check_rootless(path: str, *, via_request: bool) -> None:
         raise ValueError("first path segment in URL cannot contain colon")
 
 
-def _parse_authority(authority: str) -> str:
-    """Return the host of ``[userinfo@]host[:port]``, with its port."""
+def _parse_authority(authority: str) -> tuple[str | None, str]:
+    """Return the userinfo and the host, with its port, of ``[userinfo@]host[:port]``."""
     user, at, host = authority.rpartition("@")
     parsed_host = _parse_host(host)
-    if at:
-        if _NO_USER_CHARACTER.search(user):
-            raise ValueError("net/url: invalid userinfo")
-        _check_escapes(user)
-    return parsed_host
+    if not at:
+        return None, parsed_host
+    if _NO_USER_CHARACTER.search(user):
+        raise ValueError("net/url: invalid userinfo")
+    _check_escapes(user)
+    name, colon, password = user.partition(":")
+    return _encoded_user(name) + colon + _encoded_user(password), parsed_host
+
+
+def _encoded_user(text: str) -> str:
+    return percent_encode(unquote_to_bytes(text), safe=_USER_UNESCAPED)
 
 
 def _parse_host(host: str) -> str:
@@ -226,4 +236,4 @@ def _check_host_characters(text: str) -> None:
 
 
 def _unescaped(text: str) -> str:
-    return unquote_to_bytes(text).decode("utf-8", "replace")
+    return unquote_to_bytes(text.encode(errors="surrogateescape")).decode("utf-8", "replace")

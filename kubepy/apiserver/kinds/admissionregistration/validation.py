@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
 
 from kubepy.api.errors import (
     FieldError,
@@ -34,8 +33,9 @@ from kubepy.lazy import lazy_imports
 if TYPE_CHECKING:
     from kubepy.api.cel.types import Type
 
-with lazy_imports():  # only objects with expressions need CEL
+with lazy_imports():  # only objects with expressions need CEL, and only webhooks with URLs these
     from kubepy.api.cel import checker
+    from kubepy.api.values import gourls
 
 SIDE_EFFECTS = ("None", "NoneOnDryRun")
 ALL_SIDE_EFFECTS = ("None", "NoneOnDryRun", "Some", "Unknown")
@@ -258,20 +258,25 @@ def validate_webhook_client(client: Object, path: str, errors: Errors) -> None:
 
 def _validate_url(url: str, path: str, errors: Errors) -> None:
     form = "; desired format: https://host[/path]"
-    parts = urlsplit(url)
-    if parts.scheme != "https":
+    try:
+        parsed = gourls.parse(url)
+    except gourls.GoUrlError as error:
+        errors.append(required(path, f"url must be a valid URL: {error}{form}"))
+        return
+    if parsed.scheme != "https":
         detail = f"'https' is the only allowed URL scheme{form}"
-        errors.append(invalid_value(path, parts.scheme, detail))
-    user, _, host = parts.netloc.rpartition("@")
-    if not host:
+        errors.append(invalid_value(path, parsed.scheme, detail))
+    if not parsed.host:
         errors.append(invalid_value(path, "", f"host must be specified{form}"))
-    for part, name in (
-        (user, "user information is"),
-        (parts.fragment, "fragments are"),
-        (parts.query, "query parameters are"),
-    ):
-        if part:
-            errors.append(invalid_value(path, part, f"{name} not permitted in the URL"))
+    if parsed.userinfo is not None:
+        detail = "user information is not permitted in the URL"
+        errors.append(invalid_value(path, parsed.userinfo, detail))
+    if parsed.fragment:
+        detail = "fragments are not permitted in the URL"
+        errors.append(invalid_value(path, parsed.fragment, detail))
+    if parsed.raw_query:
+        detail = "query parameters are not permitted in the URL"
+        errors.append(invalid_value(path, parsed.raw_query, detail))
 
 
 def _validate_service(service: Object, path: str, errors: Errors) -> None:

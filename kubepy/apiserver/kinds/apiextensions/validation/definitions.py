@@ -6,7 +6,6 @@ Upstream: ``apiextensions-apiserver/pkg/apis/apiextensions/validation``.
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit
 
 from kubepy.api.errors import (
     FieldError,
@@ -30,6 +29,10 @@ from kubepy.apiserver.validation.fields import (
     validate_format,
     validate_immutable,
 )
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():  # only definitions of protected groups are looked at for URLs
+    from kubepy.api.values import gourls
 
 APPROVAL = "api-approved.kubernetes.io"
 REVIEW_VERSIONS = ("v1", "v1beta1")
@@ -432,14 +435,22 @@ def _approval(definition: Object) -> tuple[str, str]:
     annotation = annotations_of(definition).get(APPROVAL, "")
     if not annotation:
         return "missing", f'protected groups must have approval annotation "{APPROVAL}", {see}'
-    parts = urlsplit(annotation)
-    if annotation.startswith("unapproved") or (parts.scheme and parts.netloc):
+    if annotation.startswith("unapproved") or _is_absolute_url(annotation):
         return "valid", ""
     return "invalid", (
         f'protected groups must have approval annotation "{APPROVAL}" with either a URL or a '
         f"reason "
         f'starting with "unapproved", {see}'
     )
+
+
+def _is_absolute_url(text: str) -> bool:
+    """Tell whether a text is a URL with a scheme and a host."""
+    try:
+        url = gourls.parse_request_uri(text)
+    except gourls.GoUrlError:
+        return False
+    return bool(url.scheme and url.host)
 
 
 # --- selectable fields ----------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import SplitResult, quote_from_bytes, unquote, urlsplit
 
 from kubepy import __version__
+from kubepy.api.values import gourls
 from kubepy.cli.errors import CliError, UnprefixedError
 from kubepy.cli.files import MAX_MANIFESTS, MIB, TooLargeError
 from kubepy.quoting import printable, quote
@@ -90,21 +91,13 @@ def read_url(url: str) -> bytes:
 
 
 def parse_url(url: str) -> SplitResult:
-    """Split an address. Raises ValueError with the reason that ``net/url`` gives."""
-    if re.search(r"[\x00-\x1f\x7f]", url):
-        raise ValueError("net/url: invalid control character in URL")
-    if re.match(r"\w+://[^/?#]*\[[^\]/?#]*(?:[/?#]|$)", url):
-        raise ValueError("missing ']' in host")
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    name, colon, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
-    if colon and not re.fullmatch(r"\d*", port):
-        raise ValueError(f"invalid port {quote(':' + port)} after host")
-    if bad := re.search(r"[ \"<>^`{|}\\]", name if colon else host):
-        raise ValueError(f"invalid character {quote(bad[0])} in host name")
-    if bad := re.search(r"%(?![0-9a-fA-F]{2}).{0,2}", parts.path):
-        raise ValueError(f"invalid URL escape {quote(bad[0])}")
-    return parts
+    """Split an address. Raises GoUrlError with what ``net/url`` says of it, or with the reason for
+    which Python's library cannot ask for it."""
+    gourls.parse(url)
+    try:
+        return urlsplit(url)
+    except ValueError as error:
+        raise gourls.GoUrlError(f"parse {quote(url)}: {error}") from None
 
 
 def fetch(url: str) -> Download:
@@ -112,8 +105,8 @@ def fetch(url: str) -> Download:
     CliError."""
     try:
         parts = parse_url(url)
-    except ValueError as error:
-        raise ConnectionFailure(url, f"parse {quote(url)}: {error}", again=False) from None
+    except gourls.GoUrlError as error:
+        raise ConnectionFailure(url, str(error), again=False) from None
 
     userinfo, _, host = parts.netloc.rpartition("@")
     if not host:

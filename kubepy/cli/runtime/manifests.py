@@ -69,8 +69,7 @@ def _matches(name: str) -> list[str]:
             urls.parse_url(name)
         except ValueError as error:
             raise CliError(
-                f"the URL passed to filename {quote(name)} is not valid: parse {quote(name)}: "
-                f"{error}"
+                f"the URL passed to filename {quote(name)} is not valid: {error}"
             ) from None
         return [name]
 

@@ -54,11 +54,12 @@ INVALID_SINCE = "kubernetes.io/legacy-token-invalid-since"
 LEGACY_SIGNATURE_BYTES = 256
 EXTRA = "authentication.kubernetes.io/"
 
-# By OpenSSL's names of curves: their names, and those of their signatures, in JSON Web Keys.
+# By OpenSSL's names of curves: their names, and those of their signatures, in JSON Web Keys, and
+# the names of the hashes in `cryptography`.
 _CURVES = {
-    "secp256r1": ("P-256", "ES256"),
-    "secp384r1": ("P-384", "ES384"),
-    "secp521r1": ("P-521", "ES512"),
+    "secp256r1": ("P-256", "ES256", "SHA256"),
+    "secp384r1": ("P-384", "ES384", "SHA384"),
+    "secp521r1": ("P-521", "ES512", "SHA512"),
 }
 _PART = re.compile(r"[A-Za-z0-9_-]*").fullmatch
 _PEM_BLOCK = re.compile(rb"-----BEGIN [A-Z ]+-----.*?-----END [A-Z ]+-----", re.DOTALL)
@@ -80,7 +81,7 @@ class SigningKey:
     """A key that signs tokens: of RSA (RS256), or of a curve (ES256, ES384, ES512).
 
     :param pem: the private key.
-    :ivar id: a digest of the public key.
+    :ivar public: the key that its signatures are checked with.
 
     Raises ValueError for what is no such key.
     """
@@ -92,10 +93,6 @@ class SigningKey:
 
         self._key: Any = serialization.load_pem_private_key(pem, None)
         self.public = VerifyingKey(self._key.public_key())
-
-    @property
-    def id(self) -> str:
-        return self.public.id
 
     def sign(self, claims: Mapping[str, Any]) -> str:
         """Return a token with these claims."""
@@ -110,10 +107,6 @@ class SigningKey:
         r, s = utils.decode_dss_signature(self._key.sign(signed.encode(), ec.ECDSA(public.hash)))
         halves = (number.to_bytes(public.coordinate_bytes) for number in (r, s))
         return f"{signed}.{url_safe(b''.join(halves))}"
-
-    def is_signature(self, signed: str, signature: bytes) -> bool:
-        """Tell whether a signature is one of a text by this key."""
-        return self.public.is_signature(signed, signature)
 
 
 class VerifyingKey:
@@ -136,9 +129,9 @@ class VerifyingKey:
         if isinstance(key, rsa.RSAPublicKey):
             self.algorithm, self.coordinate_bytes = "RS256", 0
         elif isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name in _CURVES:
-            self._curve, self.algorithm = _CURVES[key.curve.name]
+            self._curve, self.algorithm, hash_name = _CURVES[key.curve.name]
             self.coordinate_bytes = (key.curve.key_size + 7) // 8
-            self.hash = getattr(hashes, f"SHA{self.algorithm[2:]}")()
+            self.hash = getattr(hashes, hash_name)()
         else:
             raise ValueError("must be a key of RSA or of a curve P-256, P-384, P-521")
         public = key.public_bytes(
@@ -272,7 +265,7 @@ class WebToken(NamedTuple):
         value = self.claims.get(name)
         return float(value) if isinstance(value, int | float) else None
 
-    def is_signed_by(self, key: SigningKey | VerifyingKey) -> bool:
+    def is_signed_by(self, key: VerifyingKey) -> bool:
         signed, _, signature = self.text.rpartition(".")
         try:
             return key.is_signature(signed, _decoded(signature))
@@ -298,7 +291,8 @@ class Tokens:
     :ivar key: signs the tokens; without it none is issued, and none is accepted.
     :ivar other_keys: those by which tokens may be signed, besides the key (of a server before).
     :ivar issuers: who may have issued a token; the first one issues them here.
-    :ivar audiences: those of the API server itself; by default the issuers.
+    :ivar audiences: those of the API server itself: the issuer of a cluster, unless a server sets
+        others.
     """
 
     def __init__(self, server: Server, get: Get) -> None:

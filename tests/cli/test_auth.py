@@ -417,7 +417,7 @@ def test_create_token_prints_token_that_the_key_in_the_folder_signed(
     token = WebToken.parse(done.out.strip())
     assert token is not None
     key = folder / "state" / ".kubepy" / "sa.key"
-    assert token.is_signed_by(SigningKey(key.read_bytes()))
+    assert token.is_signed_by(SigningKey(key.read_bytes()).public)
     assert key.stat().st_mode & 0o777 == 0o600
     assert (token.claims["aud"], token.claims["exp"] - token.claims["iat"]) == (["vault"], 1200)
     assert (

@@ -107,6 +107,10 @@ class CompileError(ValueError):
     """The errors of an expression that does not compile, in cel-go's words, with their lines."""
 
 
+class WrongTypeError(CompileError):
+    """An expression that compiles, but has a value of another type than its place needs."""
+
+
 def parse_expression(text: str, names: Container[str] = ()) -> Node:
     """Parse an expression without checking types. Raises CompileError.
 
@@ -477,8 +481,8 @@ def compile_policy_expression(expression: str) -> Compiled:
 @lru_cache(maxsize=512)
 def compile_mutation(expression: str, expected: Type) -> Compiled:
     """Compile an expression of a MutatingAdmissionPolicy, whose value is an Object or a list of
-    JSONPatches. Raises CompileError."""
+    JSONPatches. Raises CompileError; WrongTypeError for a value of another type."""
     compiled = compile_expression(expression, _POLICY_VARIABLES, makes_patches=True)
     if not assignable(expected, compiled.type, {}):
-        raise CompileError(f"must evaluate to {expected} but got {compiled.type}")
+        raise WrongTypeError(f"must evaluate to {expected} but got {compiled.type}")
     return compiled

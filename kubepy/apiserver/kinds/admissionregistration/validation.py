@@ -418,10 +418,10 @@ def _validate_patch(expression: str, expected: Type, path: str, errors: Errors) 
         return
     try:
         checker.compile_mutation(expression, expected)
+    except checker.WrongTypeError as error:
+        errors.append(invalid_value(f"{path}.expression", expression, str(error)))
     except checker.CompileError as error:
-        reason = str(error)
-        if not reason.startswith("must evaluate"):
-            reason = f"compilation failed: {reason}"
+        reason = f"compilation failed: {error}"
         errors.append(invalid_value(f"{path}.expression", expression, reason))
 
 

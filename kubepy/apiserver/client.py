@@ -1380,6 +1380,8 @@ class Client:
     def move_time_to(self, moment: datetime) -> None:
         """Move the cluster's own time, in a transaction of its own unless one is open; never
         backwards."""
+        # Not joined(): it opens no transaction where there are webhooks, so that the move would not
+        # be written down.
         with nullcontext() if self._batch is not None else self._storage_transaction():
             if moment > self.clock.now():
                 self.clock.move_to(moment)

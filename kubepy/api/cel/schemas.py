@@ -69,7 +69,7 @@ _TEXT_TYPES = {
     "date": TIMESTAMP,
     "datetime": TIMESTAMP,
 }  # by format
-_UNDESCRIBED: Schema = {}
+_UNDESCRIBED: Schema = {}  # of a field that its object's schema says nothing of
 _ROOT = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": _METADATA}
 
 

@@ -336,13 +336,15 @@ def _completed(
     managers = decode_all(entry for entry in entries if not is_stamp(entry))
     stamps = [entry for entry in entries if is_stamp(entry)]
     try:
+        # Walking an object is what costs here. So all of its fields are looked for only where
+        # entries must be cut to them, or where an empty object has no fields to be left out.
         empty = None if resource.custom else _empty(obj["apiVersion"], obj["kind"])
-        present = EMPTY
+        all_fields = EMPTY
         if managers or empty is None:
-            present = compare({}, bare(obj), schema).added
+            all_fields = compare({}, bare(obj), schema).added
         if managers:  # a controller may have removed fields of theirs
             left = [
-                (manager, managed._replace(fields=managed.fields & present))
+                (manager, managed._replace(fields=managed.fields & all_fields))
                 for manager, managed in managers
             ]
             managers = [(manager, managed) for manager, managed in left if managed.fields]
@@ -350,8 +352,8 @@ def _completed(
         parents = {
             path[:depth] for path in managed for depth in range(1, len(path))
         }  # there because of those below
-        own = present if empty is None else _beyond(empty, obj, schema)
-        rest = _set_by_anyone(resource, obj, own) - managed - parents
+        set_fields = all_fields if empty is None else _beyond(empty, obj, schema)
+        rest = _set_by_anyone(resource, obj, set_fields) - managed - parents
     except TypedError:
         return managers
 
@@ -479,8 +481,9 @@ def _since_creation(resource: Resource, obj: Object, fields: Fields) -> Managed:
 
 @cache
 def _empty(api_version: str, kind: str) -> Object | None:
-    """Return an empty object of a built-in kind; None where it has nothing but what nobody
-    manages."""
+    """Return an object of a built-in kind in which nothing is set: the fields that it has all the
+    same, such as ``status: {}``, nobody has set in others either. None where it has no such fields
+    but apiVersion, kind and metadata, which nobody manages."""
     empty = types.decode({"apiVersion": api_version, "kind": kind}).object
     return empty if empty.keys() - {"apiVersion", "kind"} != {"metadata"} else None
 

@@ -46,7 +46,7 @@ def record_of_status(pod: Pod, now: datetime) -> PodRecord:
     record = PodRecord(
         at=now,
         is_adopted=True,
-        is_adopted_late=is_being_deleted(pod),
+        was_being_deleted=is_being_deleted(pod),
     )
     status = pod.get("status") or {}
     entries: list[ContainerStatus] = [

@@ -245,7 +245,7 @@ class PodRecord(Plain):
     :ivar is_over: every container has ended and none starts again.
     :ivar evicts: when the eviction manager looks at it; None: it exceeds no limit.
     :ivar is_adopted: it was made from a status, and its runs go on by what rules say from now on.
-    :ivar is_adopted_late: the pod was being deleted already when it was made from the status.
+    :ivar was_being_deleted: the pod was being deleted already when it was made from the status.
     :ivar refreshes: when changed ConfigMaps and Secrets reach the files.
     """
 
@@ -260,7 +260,7 @@ class PodRecord(Plain):
     is_over: bool = False
     mounts_fail: bool = False
     is_adopted: bool = False
-    is_adopted_late: bool = False
+    was_being_deleted: bool = False
     refreshes: datetime | None = None
     evicts: datetime | None = None
     uses_network: bool = False

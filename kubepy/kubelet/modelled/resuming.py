@@ -41,7 +41,7 @@ def resume(life: PodLife) -> None:
             container,
             record,
         )
-    if life.record.is_adopted_late:
+    if life.record.was_being_deleted:
         _resume_stopping(life)
 
 

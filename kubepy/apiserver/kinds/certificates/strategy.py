@@ -1,5 +1,5 @@
-"""CertificateSigningRequests (``pkg/registry/certificates``). A server
-signs them (``kubepy.server.signing``)."""
+"""CertificateSigningRequests (``pkg/registry/certificates``). They are signed by a server alone
+(``kubepy.server.signing``)."""
 
 from __future__ import annotations
 

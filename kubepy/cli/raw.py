@@ -7,7 +7,6 @@ There is no server behind it: its handlers answer in this process. Upstream:
 
 from __future__ import annotations
 
-from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 from kubepy import KUBERNETES_VERSION
@@ -102,7 +101,7 @@ def send(factory: Factory, method: str, path: str, body: bytes = b"") -> str:
     info = requestinfo.parse_request_info(request)
     if method == "GET" and info.is_resource_request:
         factory.catch_up()
-    context = HandlerContext(request, info, factory.cluster, cast(Any, None))
+    context = HandlerContext(request, info, factory.cluster, None)
     response = routes.find_handler(info)(context)
     assert isinstance(response, Response)  # without an application nothing is streamed
     return response.body.decode()

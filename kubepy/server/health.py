@@ -78,7 +78,7 @@ def serve(context: HandlerContext) -> Response:
             return Response(200, metrics(context).encode(), METRICS_TYPE)
         case (".well-known", "openid-configuration") if context.client.tokens.key is not None:
             _require_route(context, JSON)
-            host = f"{context.request.header('host')}{context.application.prefix}"
+            host = f"{context.request.header('host')}{context.prefix}"
             address = f"https://{host}/openid/v1/jwks"
             issued = context.client.tokens
             configuration = tokens.openid_configuration(

@@ -110,17 +110,23 @@ class HandlerContext(NamedTuple):
     """One request with everything that answers it. It lives in one thread of the backend.
 
     :ivar cluster: the cluster with a client for the request's user, which takes its warnings.
-    :ivar application: what all requests share: options, keys, caches.
+    :ivar application: what all requests share: options, keys, caches; None for a command, which
+        has its answer without a server.
     """
 
     request: HttpRequest
     info: RequestInfo
     cluster: LocalCluster
-    application: Application
+    application: Application | None
 
     @property
     def client(self) -> Client:
         return self.cluster.client
+
+    @property
+    def prefix(self) -> str:
+        """What stands before the paths of all requests, for links: that of a fork."""
+        return "" if self.application is None else self.application.prefix
 
 
 Answer = Response | StreamResponse | Upgrade

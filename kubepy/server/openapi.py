@@ -85,7 +85,7 @@ def serve(context: HandlerContext) -> Response:
         case ("openapi", "v2"):
             return _negotiated(context, "v2", specification.tag(""), V2_PROTOBUF, specification.v2)
         case ("openapi", "v3") if not context.info.path.endswith("/"):
-            return _index(specification, context.application.prefix)
+            return _index(specification, context.prefix)
 
     path = "/".join(context.info.parts[2:])
     if path not in specification.paths():
@@ -97,7 +97,7 @@ def serve(context: HandlerContext) -> Response:
             301,
             b"",
             headers=(
-                ("Location", f"{context.application.prefix}{_url(path, tag)}"),
+                ("Location", f"{context.prefix}{_url(path, tag)}"),
                 ("Vary", "Accept"),
                 ("Etag", f'"{tag}"'),
             ),

@@ -233,9 +233,11 @@ def connect(context: HandlerContext) -> Answer:
         raise errors.Status(f"error dialing backend: {NO_CONTAINERS}")
     if not is_websocket:
         raise errors.Status(f"error dialing backend: {ONLY_WEBSOCKETS}")
+    application = context.application
+    assert application is not None  # a command asks for no upgrade
     if info.subresource == "portforward":
-        return portforward.upgrade(context.application, pod, _ports(context.request))
-    return _session(context, pod, container)
+        return portforward.upgrade(application, pod, _ports(context.request))
+    return _session(context, application, pod, container)
 
 
 def _require_creation(context: HandlerContext) -> None:
@@ -248,7 +250,9 @@ def _require_creation(context: HandlerContext) -> None:
         raise attributes.forbidden(decision.reason)
 
 
-def _session(context: HandlerContext, pod: Pod, container: str) -> Answer:
+def _session(
+    context: HandlerContext, application: Application, pod: Pod, container: str
+) -> Answer:
     """Return the answer to exec or attach. Raises BadRequest."""
     request = context.request
     streams = remotecommand.CommandStreams(
@@ -262,14 +266,14 @@ def _session(context: HandlerContext, pod: Pod, container: str) -> Answer:
         raise errors.BadRequest("you must specify at least 1 of stdin, stdout, stderr")
     if context.info.subresource == "attach":
         return remotecommand.upgrade(
-            context.application,
+            application,
             streams._replace(command=()),
             lambda client: sessions.attach_to(client, pod, container, stdin=streams.stdin),
         )
     if not streams.command:
         raise errors.BadRequest("you must specify at least one command for the container")
     return remotecommand.upgrade(
-        context.application,
+        application,
         streams,
         lambda client: sessions.exec_in(
             client, pod, container, streams.command, stdin=streams.stdin, tty=streams.tty

@@ -56,6 +56,7 @@ from kubepy.storage.state import ObjectRecord
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
     from kubepy.server.application import Application
+    from kubepy.server.watchcache import WatchCache
 
 T = TypeVar("T")
 MIN_REQUEST_SECONDS = (
@@ -98,7 +99,8 @@ async def watch(
 
     def begin(cluster: LocalCluster) -> WatchStart:
         served = cluster.for_requests_of(user, lambda text: warnings.update({text: None}))
-        return _begin(HandlerContext(request, info, served, application), asked, warnings)
+        context = HandlerContext(request, info, served, application)
+        return _begin(context, application.watch_cache, asked, warnings)
 
     def new_context(cluster: LocalCluster) -> HandlerContext:
         return HandlerContext(request, info, cluster.for_requests_of(user, drop), application)
@@ -118,7 +120,9 @@ async def watch(
     return StreamResponse(200, watcher.pieces(), content_type, start.headers, watcher.is_complete)
 
 
-def _begin(context: HandlerContext, asked: float, warnings: dict[str, None]) -> WatchStart:
+def _begin(
+    context: HandlerContext, cache: WatchCache, asked: float, warnings: dict[str, None]
+) -> WatchStart:
     """Find out what a watch is about. Raises Status.
 
     :param warnings: those of the context, in which more may come.
@@ -142,7 +146,6 @@ def _begin(context: HandlerContext, asked: float, warnings: dict[str, None]) -> 
     table = (
         tables.table_options(context.request) if media.target is not None else tables.TableOptions()
     )
-    cache = context.application.watch_cache
     definitions = cache.definitions_revision if resource.custom else 0
     view = View(
         resource,

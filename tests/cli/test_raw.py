@@ -99,6 +99,15 @@ def test_discovery(kubepy: Kubepy) -> None:
     }
 
 
+def test_index_of_openapi_leads_to_its_documents(kubepy: Kubepy) -> None:
+    paths = read(kubepy, "/openapi/v3")["paths"]
+    url = paths["api/v1"]["serverRelativeURL"]
+    assert url.startswith("/openapi/v3/api/v1?hash=")
+    assert read(kubepy, url)["openapi"] == "3.0.0"
+    moved = kubepy("get", "--raw", "/openapi/v3/api/v1?hash=of-before")
+    assert moved == Done("", "", 0)
+
+
 def test_version_is_one_that_kubepy_keeps_to(kubepy: Kubepy) -> None:
     assert (
         read(kubepy, "/version") == json.loads(kubepy("version", "-o", "json").out)["serverVersion"]

@@ -85,6 +85,13 @@ def test_served_cluster_is_the_very_cluster(cluster: Cluster) -> None:
     assert cluster.run("get cm -o name").stdout.count("configmap/") == 3
 
 
+def test_command_reads_where_the_keys_of_a_server_are() -> None:
+    with Cluster.temporary() as cluster, cluster.serve():
+        done = cluster.run("get --raw /.well-known/openid-configuration")
+        assert (done.stderr, done.status) == ("", 0)
+        assert "/openid/v1/jwks" in done.stdout
+
+
 def test_controllers_work_beside_a_served_cluster(cluster: Cluster) -> None:
     with cluster.serve() as server:
         cluster.run("create deployment web --image=web:1 --replicas=2", check=True)

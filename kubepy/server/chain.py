@@ -442,9 +442,11 @@ def nothing() -> bool:
 
 
 def is_watch(scope: Scope) -> bool:
-    """Tell whether a request is for a watch."""
+    """Tell whether a request is for a watch, perhaps one of a fork."""
+    request = request_of(scope)
+    inner = request._replace(path=forks.inner_path(request.path))
     try:
-        info = requestinfo.parse_request_info(request_of(scope))
+        info = requestinfo.parse_request_info(inner)
     except errors.Status:  # the handler says what is wrong with it
         return False
     return info.is_resource_request and info.verb == "watch"

@@ -101,11 +101,10 @@ class HttpConnection(H11Protocol):
     def _should_upgrade_to_ws(self) -> bool:
         """Tell whether a request for a WebSocket becomes one: what is neither a watch nor a stream
         of a pod is answered as if the header was not there."""
-        scope: MutableMapping[str, Any] = {**self.scope}
+        scope: MutableMapping[str, Any] = self.scope
         if isinstance(self.app, Gateway):
             scope = self.app.inner_scope(scope)
-        scope["path"] = forks.inner_path(scope["path"])
-        if CONNECTED.fullmatch(scope["path"]) is not None:
+        if CONNECTED.fullmatch(forks.inner_path(scope["path"])) is not None:
             return True
         return is_watch(scope)
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import ssl
 import threading
+import urllib.request
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from wsproto import events
 
 from kubepy.cli.main import main
 from kubepy.cli.served_commands import runner
@@ -20,6 +23,7 @@ from kubepy.controlplane.open import MEMORY, make_cluster, open_cluster
 from kubepy.server.application import AnsweredRequest, Application, ServeOptions
 from kubepy.server.chain import HandlerChain
 from kubepy.server.harness import forks
+from tests.kubelet import fakemachine
 from tests.server.conftest import (
     SIGNING_KEY,
     TOKEN,
@@ -28,7 +32,9 @@ from tests.server.conftest import (
     headers_of,
     scope_of,
 )
+from tests.server.streams import ServedFolder, WebSocketClient
 from tests.server.test_authentication import as_user
+from tests.server.test_remotecommand import make_folder
 from tests.waiting import eventually
 
 NOON = "2026-01-01T12:00:00Z"
@@ -271,6 +277,54 @@ def test_forks_end_with_their_server(new_folder: Callable[[], Path]) -> None:
     assert count_of_caches() == 2
     api.close()
     assert count_of_caches() == 0
+
+
+# --- WebSockets of forks
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServedFolder]:
+    """A server with TLS, whose cluster has a pod with a container."""
+    fakemachine.install(monkeypatch)
+    served = ServedFolder(make_folder(tmp_path))
+    yield served
+    served.close()
+    assert served.log == []
+
+
+def ask(served: ServedFolder, method: str, path: str, body: Any = None) -> Any:
+    """Send a request over the network that succeeds; return its document."""
+    request = urllib.request.Request(
+        f"{served.url}{path}",
+        method=method,
+        data=None if body is None else json.dumps(body).encode(),
+        headers={
+            "authorization": f"Bearer {served.keys.token}",
+            "content-type": "application/json",
+        },
+    )
+    context = ssl.create_default_context(cadata=served.keys.ca.decode())
+    with urllib.request.urlopen(request, context=context) as answer:
+        return json.load(answer)
+
+
+def fork_of(served: ServedFolder, below: str = "") -> str:
+    """Make a fork; return the path below which its API is, without the last slash."""
+    server: str = ask(served, "POST", f"{below}/kubepy/forks", {})["server"]
+    return server.removesuffix("/")
+
+
+def watch_socket(served: ServedFolder, path: str) -> WebSocketClient:
+    return WebSocketClient(served, f"{path}?watch=1", origin="https://console.example.com")
+
+
+def test_watch_below_forks_may_be_a_websocket(served: ServedFolder) -> None:
+    fork = fork_of(served, fork_of(served))
+    client = watch_socket(served, f"{fork}{MAPS}")
+    assert isinstance(client.opening, events.AcceptConnection)
+    ask(served, "POST", f"{fork}{MAPS}", config_map("of-fork"))
+    assert json.loads(client.event().data)["object"]["metadata"]["name"] == "of-fork"
+    client.close()
 
 
 # --- reset

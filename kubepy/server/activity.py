@@ -11,6 +11,8 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
+from kubepy.server.streaming import close_pieces, wait_for
+
 # The paths of those who look at the server itself, or only show what happens.
 OBSERVED = ("/healthz", "/livez", "/readyz", "/metrics", "/timeline")
 
@@ -68,8 +70,7 @@ class Visit:
                 stream.is_sending = False
                 self.touch()
         finally:
-            if close := getattr(pieces, "aclose", None):
-                await close()
+            await close_pieces(pieces)
 
     def touch(self) -> None:
         """Note a sign of the client."""
@@ -149,8 +150,4 @@ class Activity:
     async def wait(self, seconds: float | None) -> None:
         """Wait for the next sign of a client, at most so many seconds; None: for ever."""
         self._news.clear()
-        try:
-            async with asyncio.timeout(seconds):
-                await self._news.wait()
-        except TimeoutError:
-            pass
+        await wait_for(self._news, seconds)

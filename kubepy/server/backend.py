@@ -14,8 +14,10 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from kubepy.api import errors
 from kubepy.api.meta import name_of
 from kubepy.apiserver.answers import WouldWait
 from kubepy.apiserver.client import CRDS
@@ -26,8 +28,16 @@ if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
 
 T = TypeVar("T")
+Function = Callable[["LocalCluster"], T]
 READERS = 2
 CALLERS = 32  # requests that wait for webhooks at the same time
+
+
+class BackendClosed(errors.ServiceUnavailable):
+    """The cluster is closed: its server ends, as that of a fork that was dropped."""
+
+    def __init__(self) -> None:
+        super().__init__("the server of this cluster has ended")
 
 
 class Backend:
@@ -62,22 +72,21 @@ class Backend:
 
     async def read(self, function: Callable[[LocalCluster], T]) -> T:
         """Run a function that only reads. It goes on when the caller is cancelled, unless it has
-        not begun."""
+        not begun. Raises BackendClosed."""
         return await self._run_in(self._readers, function)
 
     async def write(self, function: Callable[[LocalCluster], T]) -> T:
-        """Run a function that may write, after those that were given before it."""
+        """Run a function that may write, after those that were given before it. Raises
+        BackendClosed."""
         return await self._run_in(self._writer, function)
 
     async def _run_in(
         self, executor: ThreadPoolExecutor, function: Callable[[LocalCluster], T]
     ) -> T:
         try:
-            return await asyncio.wrap_future(executor.submit(self._run, function))
+            return await _result_of(executor, self._run, function)
         except WouldWait:
-            return await asyncio.wrap_future(
-                self._callers.submit(self._run, function, may_wait=True)
-            )
+            return await _result_of(self._callers, partial(self._run, may_wait=True), function)
 
     def _run(self, function: Callable[[LocalCluster], T], may_wait: bool = False) -> T:
         cluster: LocalCluster | None = getattr(self._own, "cluster", None)
@@ -127,3 +136,21 @@ class Backend:
         if self._cluster is not None:
             with suppress(StorageError):  # the folder may be gone
                 self._cluster.close()
+
+
+async def _result_of(
+    executor: ThreadPoolExecutor, run: Callable[[Function[T]], T], function: Function[T]
+) -> T:
+    """Run a function in a thread. Raises BackendClosed where there are no threads any more, or the
+    function was dropped before it began."""
+    try:
+        future = executor.submit(run, function)
+    except RuntimeError:
+        raise BackendClosed from None
+    try:
+        return await asyncio.wrap_future(future)
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if future.cancelled() and task is not None and not task.cancelling():
+            raise BackendClosed from None
+        raise

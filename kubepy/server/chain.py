@@ -46,6 +46,7 @@ from kubepy.server import (
 )
 from kubepy.server.activity import OpenStream, Visit, is_observer
 from kubepy.server.application import AnsweredRequest, Application
+from kubepy.server.backend import BackendClosed
 from kubepy.server.clientcertificates import CERTIFICATE_USER
 from kubepy.server.harness import forks
 from kubepy.server.harness.endpoints import Harness, is_for_harness
@@ -59,7 +60,15 @@ from kubepy.server.messages import (
     Response,
     StreamResponse,
 )
-from kubepy.server.websockets import PROTOCOLS, WEBSOCKET, Upgrade, WebSocket, split_protocols
+from kubepy.server.streaming import first_ended, wait_for_disconnect
+from kubepy.server.websockets import (
+    GOING_AWAY,
+    PROTOCOLS,
+    WEBSOCKET,
+    Upgrade,
+    WebSocket,
+    split_protocols,
+)
 from kubepy.storage import LockTimeoutError, RemovedError, StorageError
 
 with lazy_imports():
@@ -124,7 +133,8 @@ class HandlerChain:
             info = requestinfo.parse_request_info(request)
             answer = await self.answer(request, info, receive, warnings)
             if isinstance(answer, StreamResponse) and scope["type"] == WEBSOCKET:
-                answer = self._watch_upgrade(scope, request, answer)
+                abort = scope.get("state", {}).get("abort", nothing)
+                answer = watchsockets.upgrade_of(request, answer, SEND_SECONDS, abort)
             if isinstance(answer, Upgrade):
                 protocol = chosen_protocol(scope, answer)
         except Disconnected:
@@ -155,14 +165,6 @@ class HandlerChain:
                     answer = answer._replace(pieces=visit.counted(answer.pieces, stream))
                 await self._stream(answer, headers, receive, sender)
 
-    def _watch_upgrade(
-        self, scope: Scope, request: HttpRequest, answer: StreamResponse
-    ) -> watchsockets.WatchUpgrade:
-        abort = scope.get("state", {}).get("abort", nothing)
-        return watchsockets.upgrade_of(
-            request, answer, self._application.stopping, SEND_SECONDS, abort
-        )
-
     def _count(self, request: HttpRequest, info: RequestInfo, status: int) -> None:
         health.count_request(self._application.requests, request, info, status)
         query = urlencode(request.query, doseq=True)
@@ -175,6 +177,8 @@ class HandlerChain:
         await socket.accept(protocol)
         try:
             await upgrade.serve(socket, protocol)
+        except BackendClosed:
+            await socket.close(GOING_AWAY)
         except (StorageError, errors.Status) as error:
             self._application.log(f"error: a WebSocket: {error}")
             await socket.close(INTERNAL_ERROR)
@@ -303,26 +307,12 @@ class HandlerChain:
             async for piece in answer.pieces:
                 await sender.send({"type": "http.response.body", "body": piece, "more_body": True})
 
-        async def wait_for_disconnect() -> None:
-            while (await receive())["type"] != "http.disconnect":
-                pass
-
-        tasks = [
-            asyncio.ensure_future(job)
-            for job in (forward(), wait_for_disconnect(), self._application.stopping.wait())
-        ]
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in tasks:
-                task.cancel()
-            outcome, *_ = await asyncio.gather(*tasks, return_exceptions=True)
-            if close := getattr(answer.pieces, "aclose", None):
-                await close()
-
-        if isinstance(outcome, Exception):
-            if not isinstance(outcome, TimeoutError):
-                self._application.log_defect("a stream", outcome)
+        error = await first_ended(
+            answer.pieces, forward(), wait_for_disconnect(receive), answer.stopping.wait()
+        )
+        if error is not None and not isinstance(error, BackendClosed):
+            if not isinstance(error, TimeoutError):
+                self._application.log_defect("a stream", error)
             sender.abort()  # the client must not take what it has for the whole
         else:
             with suppress(TimeoutError):
@@ -476,12 +466,7 @@ def chosen_protocol(scope: Scope, upgrade: Upgrade) -> str:
 @asynccontextmanager
 async def listening(receive: Receive) -> AsyncIterator[Callable[[], bool]]:
     """Give a block a function that tells whether the client has gone."""
-
-    async def wait_for_disconnect() -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-
-    waiting = asyncio.create_task(wait_for_disconnect())
+    waiting = asyncio.create_task(wait_for_disconnect(receive))
     try:
         yield waiting.done
     finally:

@@ -36,7 +36,7 @@ def wait(application: Application, request: HttpRequest) -> StreamResponse:
     def is_complete() -> bool:
         return application.clock.now() < moment
 
-    return StreamResponse(200, pieces(), is_complete=is_complete)
+    return StreamResponse(200, pieces(), application.stopping, is_complete=is_complete)
 
 
 def moment_of(request: HttpRequest, now: datetime) -> datetime:

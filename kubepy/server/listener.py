@@ -20,7 +20,7 @@ import time
 from asyncio import sslproto
 from collections.abc import Callable, Iterator, MutableMapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import h11
 from uvicorn.config import Config
@@ -101,7 +101,7 @@ class HttpConnection(H11Protocol):
     def _should_upgrade_to_ws(self) -> bool:
         """Tell whether a request for a WebSocket becomes one: what is neither a watch nor a stream
         of a pod is answered as if the header was not there."""
-        scope: MutableMapping[str, Any] = self.scope
+        scope = cast(MutableMapping[str, Any], self.scope)
         if isinstance(self.app, Gateway):
             scope = self.app.inner_scope(scope)
         if CONNECTED.fullmatch(forks.inner_path(scope["path"])) is not None:

@@ -248,8 +248,9 @@ async def timeline(
                 sent = new
 
     if not request.accepts_gzip:
-        return StreamResponse(200, follow())
-    return StreamResponse(200, gzipped(follow()), headers=GZIP_HEADERS)
+        return StreamResponse(200, follow(), application.stopping)
+    pieces = gzipped(follow())
+    return StreamResponse(200, pieces, application.stopping, headers=GZIP_HEADERS)
 
 
 async def gzipped(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

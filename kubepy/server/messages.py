@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from kubepy.server.websockets import Upgrade
 
 if TYPE_CHECKING:
+    import asyncio
+
     from kubepy.api.meta import Object
     from kubepy.apiserver.client import Client
     from kubepy.apiserver.cluster import LocalCluster
@@ -96,11 +98,13 @@ class Response(NamedTuple):
 class StreamResponse(NamedTuple):
     """An answer whose body comes in pieces, each sent at once: a watch, or a followed log.
 
+    :ivar stopping: is set when the server of the cluster ends, and the answer with it.
     :ivar is_complete: tells whether everything that has happened is in the pieces that were made.
     """
 
     status: int
     pieces: AsyncIterator[bytes]
+    stopping: asyncio.Event
     content_type: str = JSON
     headers: Headers = ()
     is_complete: Callable[[], bool] = lambda: True

@@ -154,7 +154,7 @@ def log(context: HandlerContext) -> Response | StreamResponse:
         return Response(204, b"", "")
     if options.follow and context.application is not None:  # None: ``get --raw``
         pieces = _follow(context.application, context.info, options, present)
-        return StreamResponse(200, pieces, "text/plain")
+        return StreamResponse(200, pieces, context.application.stopping, "text/plain")
     return Response(200, present.data, "text/plain")
 
 
@@ -250,9 +250,7 @@ def _require_creation(context: HandlerContext) -> None:
         raise attributes.forbidden(decision.reason)
 
 
-def _session(
-    context: HandlerContext, application: Application, pod: Pod, container: str
-) -> Answer:
+def _session(context: HandlerContext, application: Application, pod: Pod, container: str) -> Answer:
     """Return the answer to exec or attach. Raises BadRequest."""
     request = context.request
     streams = remotecommand.CommandStreams(

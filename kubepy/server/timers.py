@@ -6,6 +6,7 @@ import asyncio
 from datetime import datetime
 
 from kubepy.api.clock import Clock
+from kubepy.server.streaming import wait_for
 
 LOOK_SECONDS = 0.05  # of real time, between two looks at a clock that others move
 
@@ -34,10 +35,6 @@ class Timers:
                 seconds = LOOK_SECONDS
                 if clock.own is None:
                     seconds = (moment - now).total_seconds()
-                try:
-                    async with asyncio.timeout(seconds):
-                        await self._moved.wait()
-                except TimeoutError:
-                    pass
+                await wait_for(self._moved, seconds)
         finally:
             self._moments.remove(moment)

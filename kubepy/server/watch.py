@@ -50,6 +50,7 @@ from kubepy.server.messages import (
 )
 from kubepy.server.negotiation import STREAMED
 from kubepy.server.parameters import ListParameters, list_parameters
+from kubepy.server.streaming import wait_for
 from kubepy.server.watchcache import UNKNOWN, CachedEvent, Encodings, Touched
 from kubepy.storage.state import ObjectRecord
 
@@ -117,7 +118,14 @@ async def watch(
         JSON if view.media.media_type == JSON else f"{view.media.media_type};stream=watch"
     )
     watcher = Watcher(watches, channel, start, time.monotonic() + seconds)
-    return StreamResponse(200, watcher.pieces(), content_type, start.headers, watcher.is_complete)
+    return StreamResponse(
+        200,
+        watcher.pieces(),
+        application.stopping,
+        content_type,
+        start.headers,
+        watcher.is_complete,
+    )
 
 
 def _begin(
@@ -297,11 +305,7 @@ class Channel:
 
     async def wait(self, seconds: float) -> None:
         """Wait until there are more frames, or the channel ends."""
-        try:
-            async with asyncio.timeout(max(seconds, 0.0)):
-                await self._changed.wait()
-        except TimeoutError:
-            pass
+        await wait_for(self._changed, max(seconds, 0.0))
 
     # --- encoding
 

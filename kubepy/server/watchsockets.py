@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from kubepy.api import errors
 from kubepy.server.messages import PROTOBUF, HttpRequest, StreamResponse
+from kubepy.server.streaming import first_ended
 from kubepy.server.websockets import Upgrade, WebSocket
 
 LENGTH_BYTES = 4
@@ -30,16 +31,11 @@ class WatchUpgrade(Upgrade):
 
 
 def upgrade_of(
-    request: HttpRequest,
-    answer: StreamResponse,
-    stopping: asyncio.Event,
-    patience: float,
-    abort: Callable[[], object],
+    request: HttpRequest, answer: StreamResponse, patience: float, abort: Callable[[], object]
 ) -> WatchUpgrade:
     """Return the answer to a watch as a WebSocket. Raises Forbidden for a client that does not say
     from where its program is, as browsers do.
 
-    :param stopping: is set when the server ends.
     :param patience: so many seconds a client may take to read an event …
     :param abort: … before its connection is closed by this.
     """
@@ -58,22 +54,13 @@ def upgrade_of(
             pass
 
     async def serve(socket: WebSocket, protocol: str) -> None:
-        tasks = [
-            asyncio.ensure_future(job)
-            for job in (forward(socket), wait_for_end(socket), stopping.wait())
-        ]
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in tasks:
-                task.cancel()
-            outcome, *_ = await asyncio.gather(*tasks, return_exceptions=True)
-            if close := getattr(answer.pieces, "aclose", None):
-                await close()
-        if isinstance(outcome, TimeoutError):
+        error = await first_ended(
+            answer.pieces, forward(socket), wait_for_end(socket), answer.stopping.wait()
+        )
+        if isinstance(error, TimeoutError):
             abort()
-        elif isinstance(outcome, Exception):
-            raise outcome
+        elif error is not None:
+            raise error
         else:
             await socket.close()
 

@@ -25,6 +25,7 @@ from kubepy.server.chain import HandlerChain
 from kubepy.server.harness import forks
 from tests.kubelet import fakemachine
 from tests.server.conftest import (
+    SECONDS,
     SIGNING_KEY,
     TOKEN,
     Answer,
@@ -255,6 +256,17 @@ def test_watch_of_a_fork_ends_when_the_fork_is_dropped(memory: HarnessApi) -> No
     assert stream.event() is None
 
 
+@pytest.mark.parametrize(
+    "path",
+    [f"{MAPS}?watch=1", "/kubepy/clock/wait?for=1h", "/timeline?watch=1"],
+)
+def test_stream_of_a_fork_ends_with_it(memory: HarnessApi, path: str) -> None:
+    stream = memory.stream(f"{memory.fork()}{path}")
+    memory.harness("DELETE", "forks/fork-1")
+    stream.future.result(SECONDS)
+    assert memory.log == []
+
+
 def test_dropped_fork_leaves_neither_objects_nor_threads(memory: HarnessApi) -> None:
     fork = memory.fork()
     names(memory, f"{fork}{MAPS}")
@@ -325,6 +337,21 @@ def test_watch_below_forks_may_be_a_websocket(served: ServedFolder) -> None:
     ask(served, "POST", f"{fork}{MAPS}", config_map("of-fork"))
     assert json.loads(client.event().data)["object"]["metadata"]["name"] == "of-fork"
     client.close()
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_websockets_of_a_fork_end_with_it(served: ServedFolder, depth: int) -> None:
+    fork = ""
+    for _ in range(depth):
+        fork = fork_of(served, fork)
+    watch = watch_socket(served, f"{fork}{MAPS}")
+    session = WebSocketClient(
+        served, f"{fork}{PODS}/web/exec?command=wait&stdout=true", ["v4.channel.k8s.io"]
+    )
+    assert session.event().data == b"\x01"
+    ask(served, "DELETE", "/kubepy/forks/fork-1")
+    assert watch.messages() == []
+    assert session.messages() == []
 
 
 # --- reset

@@ -92,9 +92,15 @@ class ControllerProcess:
         ]
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()  # another thread may stop it that another one looks after
 
     def start(self) -> None:
-        """Start the process. A session of its own keeps the terminal's signals away."""
+        """Start the process."""
+        with self._lock:
+            self._start()
+
+    def _start(self) -> None:
+        # A session of its own keeps the terminal's signals away.
         self._process = subprocess.Popen(
             self._command, stdin=subprocess.PIPE, start_new_session=True
         )
@@ -103,30 +109,32 @@ class ControllerProcess:
 
     def check(self) -> None:
         """Start the process again if it has died."""
-        if self._process is not None and (status := self._process.poll()) is not None:
-            self._log(
-                f"error: the process of the controllers has ended (status {status}): it is "
-                f"started again"
-            )
-            self.start()
+        with self._lock:
+            if self._process is not None and (status := self._process.poll()) is not None:
+                self._log(
+                    f"error: the process of the controllers has ended (status {status}): it is "
+                    f"started again"
+                )
+                self._start()
 
     def tell(self, message: bytes) -> None:
         """Say that a writer is WAITING for the controllers to let go of the folder, or that it has
         WRITTEN."""
-        if self._process is not None and self._process.stdin:
-            with suppress(
-                OSError
-            ):  # a full pipe wakes as well as another byte; the dead are started again
-                os.write(self._process.stdin.fileno(), message)
+        with self._lock:
+            if self._process is not None and self._process.stdin:
+                # A full pipe wakes as well as another byte; the dead are started again.
+                with suppress(OSError):
+                    os.write(self._process.stdin.fileno(), message)
 
     def stop(self) -> None:
         """Let the process finish what it has begun."""
-        if self._process is None:
-            return
-        process, self._process = self._process, None
-        assert process.stdin
-        with suppress(OSError):
-            process.stdin.close()
+        with self._lock:
+            if self._process is None:
+                return
+            process, self._process = self._process, None
+            assert process.stdin
+            with suppress(OSError):
+                process.stdin.close()
         try:
             process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:

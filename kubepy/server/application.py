@@ -7,7 +7,8 @@ import os
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from threading import Lock
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
@@ -131,6 +132,40 @@ class CredentialOptions(NamedTuple):
     signer: CertificateSigner | None = None
 
 
+class UsersBefore(NamedTuple):
+    """What an open cluster knows of its users before a server takes it over.
+
+    :ivar authorization: as of ServeOptions.
+    """
+
+    authorization: str
+    key: SigningKey | None
+    other_keys: Sequence[VerifyingKey]
+    issuers: Sequence[str]
+    audiences: Sequence[str]
+
+    @classmethod
+    def of(cls, cluster: LocalCluster) -> UsersBefore:
+        """Return what a cluster knows now."""
+        tokens = cluster.client.tokens
+        return cls(
+            cluster.client.authorizer.mode,
+            tokens.key,
+            tokens.other_keys,
+            tokens.issuers,
+            tokens.audiences,
+        )
+
+    def put_back(self, cluster: LocalCluster) -> None:
+        """Let the cluster know no more than before."""
+        cluster.client.use_authorization(self.authorization)
+        tokens = cluster.client.tokens
+        tokens.key = self.key
+        tokens.other_keys = self.other_keys
+        tokens.issuers = self.issuers
+        tokens.audiences = self.audiences
+
+
 DEFAULTS, USUAL_CREDENTIALS = ServeOptions(), CredentialOptions()
 
 
@@ -149,7 +184,7 @@ class Application:
     :ivar activity: what clients do, where that decides how time goes on.
     :ivar prefix: of the paths of all its requests, for what links to others: that of a fork.
     :ivar attached: what ends with it.
-    :ivar hear_request: takes each request that was answered.
+    :ivar hear_request: takes each request that was answered; None: nobody does.
     """
 
     def __init__(
@@ -163,11 +198,12 @@ class Application:
         log: Callable[[str], None] = lambda line: None,
     ) -> None:
         self._given = None if isinstance(place, str) else place
+        self._before: UsersBefore | None = None
         self.place = place if isinstance(place, str) else MEMORY
         self.options = options
         self.prefix = ""
         self.attached: list[Attached] = []
-        self.hear_request: Callable[[AnsweredRequest], None] = lambda request: None
+        self.hear_request: Callable[[AnsweredRequest], None] | None = None
         self.token = token
         self.signing_key = signing_key
         self.credentials = credentials
@@ -210,6 +246,8 @@ class Application:
         if cluster.worktree is not None:
             cluster.worktree.set_warn(lambda text: self.log(f"Warning: {text}"))
         self.clock = cluster.clock
+        if self._given is not None:
+            self._before = UsersBefore.of(cluster)
         cluster.client.use_authorization(self.options.authorization)
         self.watch_cache.attach(cluster)
         if self.token:
@@ -236,21 +274,17 @@ class Application:
         if self.controllers is not None:
             self.controllers.start()
         if self._given is not None:
-            self.watch_cache.subscribe(self._tell_controllers)
+            self.watch_cache.subscribe(lambda resources: self._tell(WRITTEN))  # beside the server
 
-    def _tell_controllers(self, resources: frozenset[str] | None) -> None:
-        """Tell the controllers that somebody has written, perhaps beside the server."""
+    def _tell(self, message: bytes) -> None:
+        """Tell the controllers, if there are any, that a writer is WAITING or has WRITTEN."""
         if self.controllers is not None:
-            self.controllers.tell(WRITTEN)
+            self.controllers.tell(message)
 
     async def _begin_idle_time(self, pace: IdlePace) -> None:
         """Let the cluster's own time go on while clients wait. Raises NoOwnTimeError."""
         await self.backend.read(idletime.IdleTime.check)
-
-        def moved() -> None:
-            if self.controllers is not None:
-                self.controllers.tell(WRITTEN)
-
+        moved = partial(self._tell, WRITTEN)
         idle_time = idletime.IdleTime(
             pace, self.backend, self.watch_cache, moved, self.log, self.timers
         )
@@ -263,14 +297,11 @@ class Application:
 
     async def write(self, function: Callable[[LocalCluster], T]) -> T:
         """Run a function that may write; the controllers let it in, and hear of it at once."""
-        controllers = self.controllers
-        if controllers is None:
-            return await self.backend.write(function)
-        controllers.tell(WAITING)
+        self._tell(WAITING)
         try:
             return await self.backend.write(function)
         finally:
-            controllers.tell(WRITTEN)
+            self._tell(WRITTEN)
 
     @contextmanager
     def without_controllers(self) -> Iterator[None]:
@@ -320,7 +351,8 @@ class Application:
         def hear(resources: frozenset[str] | None) -> None:
             is_over = resources is None and self.watch_cache.is_closed
             if not is_over and (resources is None or REQUESTS in resources):
-                loop.call_soon_threadsafe(changed.set)
+                with suppress(RuntimeError):  # the loop is closed: the server has ended
+                    loop.call_soon_threadsafe(changed.set)
 
         self.watch_cache.subscribe(hear)
         while True:
@@ -371,3 +403,5 @@ class Application:
         """Let go of a cluster that stays open."""
         cluster.store.watch(lambda changes: None)
         cluster.client.tokens.known.pop(self.token, None)
+        if self._before is not None:
+            self._before.put_back(cluster)

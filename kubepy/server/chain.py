@@ -167,10 +167,12 @@ class HandlerChain:
 
     def _count(self, request: HttpRequest, info: RequestInfo, status: int) -> None:
         health.count_request(self._application.requests, request, info, status)
+        hear_request = self._application.hear_request
+        if hear_request is None:
+            return
         query = urlencode(request.query, doseq=True)
         agent = request.header("user-agent")
-        answered = AnsweredRequest(request.method, request.path, query, agent, status)
-        self._application.hear_request(answered)
+        hear_request(AnsweredRequest(request.method, request.path, query, agent, status))
 
     async def _serve_upgrade(self, upgrade: Upgrade, protocol: str, socket: WebSocket) -> None:
         """Serve a WebSocket until it is closed; a defect closes it."""

@@ -92,6 +92,16 @@ def test_command_reads_where_the_keys_of_a_server_are() -> None:
         assert "/openid/v1/jwks" in done.stdout
 
 
+def test_server_leaves_the_cluster_as_open_as_before() -> None:
+    with Cluster.temporary() as cluster:
+        binding = "create clusterrolebinding b --clusterrole=cluster-admin --user=u"
+        commands = ("get --raw /openid/v1/jwks", f"{binding} --dry-run=server --as=somebody")
+        before = [cluster.run(command) for command in commands]
+        with cluster.serve(authorization="RBAC"):
+            assert [cluster.run(command).status for command in commands] == [0, 1]
+        assert [cluster.run(command) for command in commands] == before
+
+
 def test_controllers_work_beside_a_served_cluster(cluster: Cluster) -> None:
     with cluster.serve() as server:
         cluster.run("create deployment web --image=web:1 --replicas=2", check=True)

@@ -42,7 +42,7 @@ class StoppedProcess:
 def stopped_controllers() -> tuple[Any, StoppedProcess]:
     """Return controllers whose process is stopped as soon as somebody looks at it."""
     controllers: Any = ControllerProcess("memory:", 0, (), lambda line: None)
-    controllers._command = [sys.executable, "-c", "input()"]
+    controllers._command = [sys.executable, "-c", "import sys; sys.stdin.read()"]
     controllers._process = process = StoppedProcess(controllers.stop)
     return controllers, process
 

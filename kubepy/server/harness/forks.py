@@ -81,7 +81,6 @@ class Fork:
             log=lambda line: origin.log(f"{self.id}: {line}"),
         )
         application.prefix = f"{origin.prefix}{self.server.removesuffix('/')}"
-        application.hear_request = origin.hear_request
         return application
 
     async def stop(self) -> None:

@@ -16,6 +16,7 @@ import random
 import time
 import weakref
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -186,7 +187,8 @@ class Watches:
         self.read = application.read
         self.cache = application.watch_cache
         self._channels: dict[View, Channel] = {}
-        self._forms: dict[str, frozenset[Form]] = {}  # of the channels, by resource
+        self._counts: dict[str, Counter[Form]] = {}  # of the channels, by resource …
+        self._forms: dict[str, frozenset[Form]] = {}  # … and those that there are
         self._loop = asyncio.get_running_loop()
         self.cache.subscribe(self._hear)
 
@@ -210,24 +212,32 @@ class Watches:
     def join(self, channel: Channel) -> Channel:
         """Return the channel of equal watches for a watcher to read, which leaves it in the end:
         another one that is there already, or else this one."""
-        channel = self._channels.setdefault(channel.view, channel)
+        equal = self._channels.get(channel.view)
+        if equal is None:
+            self._channels[channel.view] = channel
+            self._count_form(channel.view, 1)
+        else:
+            channel = equal
         channel.watchers += 1
-        self._note_forms(channel.view.resource.storage_key)
         channel.wake()  # it may have begun some time ago, unheard
         return channel
 
     def forget(self, channel: Channel) -> None:
         if self._channels.get(channel.view) is channel:
             del self._channels[channel.view]
-            self._note_forms(channel.view.resource.storage_key)
+            self._count_form(channel.view, -1)
 
-    def _note_forms(self, resource: str) -> None:
-        """Note the forms in which a resource is watched, for other threads."""
-        self._forms[resource] = frozenset(
-            view.form
-            for view in self._channels
-            if view.resource.storage_key == resource and view.media.target is None
-        )
+    def _count_form(self, view: View, change: int) -> None:
+        """Count the channels in each form of whole objects, and note the forms for other
+        threads."""
+        if view.media.target is not None:
+            return
+        resource = view.resource.storage_key
+        counts = self._counts.setdefault(resource, Counter())
+        counts[view.form] += change
+        if not counts[view.form]:
+            del counts[view.form]
+        self._forms[resource] = frozenset(counts)
 
     def forms_of(self, resource: str, api_version: str, media_type: str) -> list[Form]:
         """Return the forms in which whole objects of a resource are watched, in a version and a

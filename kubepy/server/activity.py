@@ -129,6 +129,11 @@ class Activity:
         self._last_sign = time.monotonic()
         self._news.set()
 
+    @property
+    def has_requests(self) -> bool:
+        """Whether a request is open that is no stream."""
+        return self._open > 0
+
     def is_idle(self) -> bool:
         """Return whether no request is open and every stream was read. What has still to be read
         is a sign of its client."""

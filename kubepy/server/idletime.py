@@ -162,7 +162,8 @@ class IdleTime:
         activity = self.activity
         while True:
             if not activity.is_idle():
-                await activity.wait(TICK_SECONDS)
+                # A request that ends is heard of; whether a client has read, must be asked.
+                await activity.wait(None if activity.has_requests else TICK_SECONDS)
                 continue
             quiet = activity.quiet_seconds()
             if quiet < self._pace.after:

@@ -18,6 +18,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CLOCK_YEARS = range(
     1678, 2262
 )  # those of which 64 bits hold all nanoseconds from 1970, as Go counts them
+YEARS_RULE = f"the clock must stay between the years {CLOCK_YEARS[0]} and {CLOCK_YEARS[-1]}"
 # Upstream's k8s.io/apimachinery/pkg/util/rand: no vowels and no look-alikes, so that no bad word
 # comes out.
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
@@ -62,11 +63,7 @@ class Clock:
             )
 
         if moment.year not in CLOCK_YEARS:
-            raise ValueError(
-                f"the clock must stay between the years {CLOCK_YEARS[0]} and {CLOCK_YEARS[-1]}, "
-                f"and that "
-                f"would be the year {moment.year}"
-            )
+            raise ValueError(f"{YEARS_RULE}, and that would be the year {moment.year}")
 
         if self.limit is not None and moment > self.limit:
             raise ClockLimit(f"time goes no further than {format_exact_time(self.limit)}")

@@ -11,7 +11,7 @@ from datetime import datetime
 from types import FrameType
 from typing import Any
 
-from kubepy.api.clock import CLOCK_YEARS, format_exact_time, later, parse_time
+from kubepy.api.clock import CLOCK_YEARS, YEARS_RULE, format_exact_time, later, parse_time
 from kubepy.api.values.goformat import parse_span
 from kubepy.apiserver.settings import FINEST, is_too_exact
 from kubepy.cli.errors import CliError, SilentExit
@@ -218,11 +218,7 @@ def moment_after(now: datetime, seconds: float) -> datetime:
 
 def _in_range(moment: datetime, year: int) -> datetime:
     if year not in CLOCK_YEARS:
-        raise CliError(
-            f"the clock must stay between the years {CLOCK_YEARS[0]} and {CLOCK_YEARS[-1]}, and "
-            f"that would "
-            f"be the year {year}"
-        )
+        raise CliError(f"{YEARS_RULE}, and that would be the year {year}")
     return moment
 
 

@@ -344,8 +344,8 @@ def tls_context(files: TlsFiles) -> ssl.SSLContext:
         context.load_verify_locations(cadata=files.client_ca)
         context.verify_mode = ssl.CERT_OPTIONAL
         strict = int(ssl.VerifyFlags.VERIFY_X509_STRICT)  # Go is not, and trusts each of them
-        partial = int(ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN)
-        context.verify_flags = ssl.VerifyFlags(int(context.verify_flags) & ~strict | partial)
+        partial_chain = int(ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN)
+        context.verify_flags = ssl.VerifyFlags(int(context.verify_flags) & ~strict | partial_chain)
     return context
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kubepy.api import errors
 from kubepy.api.meta import Object
 from kubepy.api.types import as_encoded
-from kubepy.api.values.goformat import to_json
+from kubepy.api.values.goformat import parse_bool, to_json
 from kubepy.lazy import lazy_imports
 from kubepy.server.messages import JSON, PROTOBUF, TEXT, YAML, Headers, HttpRequest, Response
 from kubepy.server.requestinfo import PathNotFound
@@ -28,7 +28,6 @@ STREAMED = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
 TABLE, PARTIAL, PARTIAL_LIST = "Table", "PartialObjectMetadata", "PartialObjectMetadataList"
 _META_VERSIONS = ("v1", "v1beta1")
 _HUMANS = ("curl", "Wget", "Mozilla/5.0")  # the User-Agents of clients whose output people read
-_TRUE = ("1", "t", "T", "TRUE", "true", "True")
 
 
 class Clause(NamedTuple):
@@ -191,8 +190,11 @@ def require_acceptable(request: HttpRequest, available: tuple[str, ...]) -> None
 
 
 def _is_pretty(request: HttpRequest) -> bool:
-    if request.parameter("pretty"):
-        return request.parameter("pretty") in _TRUE
+    if text := request.parameter("pretty"):
+        try:
+            return parse_bool(text)
+        except ValueError:
+            return False
     return request.header("user-agent").startswith(_HUMANS)
 
 

@@ -140,9 +140,9 @@ class Compaction:
 
     def note(self, revision: int) -> None:
         """Note the newest revision."""
-        second = int(self.now()) + 1
         if self._newest and self._newest[-1][1] >= revision:
             return
+        second = int(self.now()) + 1
         if self._newest and self._newest[-1][0] == second:
             self._newest.pop()
         self._newest.append((second, revision))

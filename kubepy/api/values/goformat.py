@@ -113,6 +113,15 @@ def format_float(value: float) -> str:
     return _without_exponent(value)
 
 
+def parse_bool(text: str) -> bool:
+    """Read a truth value as ``strconv.ParseBool``. Raises ValueError."""
+    if text in ("1", "t", "T", "TRUE", "true", "True"):
+        return True
+    if text in ("0", "f", "F", "FALSE", "false", "False"):
+        return False
+    raise ValueError(f"strconv.ParseBool: parsing {quote(text)}: invalid syntax")
+
+
 def format_duration(seconds: float) -> str:
     """Format a time.Duration (``%v``): ``300ms``, ``1.5s``, ``1m30s``, ``1h0m0s``."""
     sign = "-" if seconds < 0 else ""

@@ -173,11 +173,7 @@ def typed_flag(
 
 
 def parse_bool(text: str) -> bool:
-    if text in ("1", "t", "T", "TRUE", "true", "True"):
-        return True
-    if text in ("0", "f", "F", "FALSE", "false", "False"):
-        return False
-    raise ValueError(f"strconv.ParseBool: parsing {quote(text)}: invalid syntax")
+    return goformat.parse_bool(text)
 
 
 def parse_int(text: str, bits: int = 64) -> int:

@@ -6,10 +6,8 @@ They are read, and change nothing: what v1.36 does by default is what is served.
 
 from __future__ import annotations
 
-from kubepy.quoting import quote
+from kubepy.api.values.goformat import parse_bool
 
-TRUE = ("1", "t", "T", "TRUE", "true", "True")  # of strconv.ParseBool
-FALSE = ("0", "f", "F", "FALSE", "false", "False")
 COMPONENT = "kube:"  # what may stand before a name
 ALL_ALPHA, ALL_BETA = "AllAlpha", "AllBeta"
 _LOCKED_ON = """
@@ -113,12 +111,10 @@ def parse_feature_gates(text: str) -> dict[str, bool]:
         name, equals, value = (part.strip() for part in setting.partition("="))
         if not equals:
             raise FeatureGateError(f"missing bool value for {name}")
-        if value not in (*TRUE, *FALSE):
-            raise FeatureGateError(
-                f"invalid value of {name}={value}, err: strconv.ParseBool: parsing "
-                f"{quote(value)}: invalid syntax"
-            )
-        gates[name.removeprefix(COMPONENT)] = value in TRUE
+        try:
+            gates[name.removeprefix(COMPONENT)] = parse_bool(value)
+        except ValueError as error:
+            raise FeatureGateError(f"invalid value of {name}={value}, err: {error}") from None
     return gates
 
 

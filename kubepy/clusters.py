@@ -42,6 +42,7 @@ with lazy_imports():
     from kubepy.api.values import goformat
     from kubepy.apiserver import request as requests
     from kubepy.apiserver import settings as cluster_settings
+    from kubepy.cli import inner_commands
     from kubepy.cli import main as command_line
     from kubepy.cli import watch as watches
     from kubepy.cli.runtime import factory as factories
@@ -430,11 +431,7 @@ class Cluster:
         with self._without_server_controllers(), self._open() as local:
             until = clocks.later(local.clock.now(), seconds)
             if local.clock.own and until.year not in clocks.CLOCK_YEARS:
-                first, last = clocks.CLOCK_YEARS[0], clocks.CLOCK_YEARS[-1]
-                raise ValueError(
-                    f"the clock must stay between the years {first} and {last}, and "
-                    f"that would be the year {until.year}"
-                )
+                raise ValueError(f"{clocks.YEARS_RULE}, and that would be the year {until.year}")
             patience = time.monotonic() + OTHERS_SECONDS
             while True:
                 with controlplane.manager_lock(local) as is_lost:
@@ -965,13 +962,8 @@ def _check_nodes(nodes: int) -> None:
 
 def _run_on_fork(fork: LocalCluster, words: Sequence[str]) -> int:
     """Run a command line that is tried; what it prints is dropped."""
-    return command_line.main(
-        words,
-        stdin=io.StringIO(insight.stdin_of(words)),
-        stdout=io.StringIO(),
-        stderr=io.StringIO(),
-        open_cluster=fork,
-    )
+    run = inner_commands.runner(command_line.main)
+    return run(fork, words, insight.stdin_of(words)).status
 
 
 def _seconds(duration: timedelta | str | float) -> float:

@@ -1,11 +1,8 @@
-"""The results of commands and scripts that Python programs run on a cluster."""
+"""The results of commands and scripts that are run on a cluster, and of requests to it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from kubepy.server.application import AnsweredRequest
+from typing import NamedTuple
 
 
 class CommandResult(NamedTuple):
@@ -17,6 +14,21 @@ class CommandResult(NamedTuple):
 
     def __bool__(self) -> bool:
         return self.status == 0
+
+
+class AnsweredRequest(NamedTuple):
+    """A request that a server has answered.
+
+    :ivar path: as it was sent, without the query.
+    :ivar query: the parameters, without the question mark.
+    :ivar code: the HTTP status of the answer; a watch has it from its beginning.
+    """
+
+    method: str
+    path: str
+    query: str
+    user_agent: str
+    code: int
 
 
 class ScriptResult(NamedTuple):

@@ -33,17 +33,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kubepy import KUBERNETES_VERSION
 from kubepy.api.values.goformat import parse_span
 from kubepy.lazy import lazy_imports
-from kubepy.results import CommandResult, ScriptResult
+from kubepy.results import AnsweredRequest, CommandResult, ScriptResult
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
-    from kubepy.server.application import AnsweredRequest
     from kubepy.serving import ClusterServer
 
 with lazy_imports():
     from kubepy import klog
     from kubepy.apiserver import roundtrips
-    from kubepy.server import application as applications
 
 COMMANDS = ("kubectl", "kubepy", "settle", "sleep")
 STEP_SECONDS = 120.0  # of real time, after which a line is stopped
@@ -318,7 +316,7 @@ def recorded(local: LocalCluster, record: Callable[[AnsweredRequest], None]) -> 
             path, _, query = str(values["url"]).partition("?")
             code = int(str(values["status"]).partition(" ")[0])
             method = str(values["verb"])
-            record(applications.AnsweredRequest(method, path, query, KUBECTL_AGENT, code))
+            record(AnsweredRequest(method, path, query, KUBECTL_AGENT, code))
 
     shared = local.share()
     shared.client = roundtrips.LoggingClient(

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from kubepy.cli import installation
 from kubepy.cli import serve as serve_command
+from kubepy.cli.inner_commands import runner
 from kubepy.cli.main import main
-from kubepy.cli.served_commands import runner
 from kubepy.controlplane import groups
 from kubepy.controlplane import open as opening
 from kubepy.lazy import lazy_imports
@@ -22,7 +22,7 @@ with lazy_imports():
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
-    from kubepy.server.application import AnsweredRequest
+    from kubepy.results import AnsweredRequest
 
 ADDRESS = "127.0.0.1"
 START_SECONDS = 60.0

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import sys
 
+from kubepy.cli.inner_commands import runner
 from kubepy.cli.main import main
-from kubepy.cli.served_commands import runner
 from kubepy.server.envtest import apiserver
 
 if __name__ == "__main__":

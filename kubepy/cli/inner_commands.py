@@ -1,4 +1,5 @@
-"""Command lines that a server runs on its cluster for those who ask it for plans and diagnoses."""
+"""Command lines that are run in this process on a cluster that is open: on forks, and for those who
+ask a server for plans and diagnoses."""
 
 from __future__ import annotations
 
@@ -6,10 +7,11 @@ import io
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from kubepy.server.application import CommandOutcome, RunCommand
+from kubepy.results import CommandResult
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
+    from kubepy.server.application import RunCommand
 
 
 def runner(main: Callable[..., int]) -> RunCommand:
@@ -18,11 +20,11 @@ def runner(main: Callable[..., int]) -> RunCommand:
     :param main: :func:`kubepy.cli.main.main`.
     """
 
-    def run(cluster: LocalCluster, words: Sequence[str], stdin: str) -> CommandOutcome:
+    def run(cluster: LocalCluster, words: Sequence[str], stdin: str) -> CommandResult:
         stdout, stderr = io.StringIO(), io.StringIO()
         status = main(
             words, stdin=io.StringIO(stdin), stdout=stdout, stderr=stderr, open_cluster=cluster
         )
-        return CommandOutcome(status, stdout.getvalue(), stderr.getvalue())
+        return CommandResult(stdout.getvalue(), stderr.getvalue(), status)
 
     return run

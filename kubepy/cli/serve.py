@@ -19,7 +19,7 @@ from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 
 with lazy_imports():
-    from kubepy.cli import installation, served_commands
+    from kubepy.cli import inner_commands, installation
     from kubepy.controlplane import groups
     from kubepy.server import application as applications
     from kubepy.server import certificates, clientcertificates, idletime, listener, signing
@@ -149,7 +149,7 @@ def _run(factory: Factory, options: ServeCommandOptions) -> list[int]:
             names,
             factory.options.v,
             pace=pace,
-            run_command=served_commands.runner(factory.main),
+            run_command=inner_commands.runner(factory.main),
         ),
         token=keys.token,
         signing_key=keys.signing_key,

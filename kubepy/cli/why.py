@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import shlex
 import textwrap
 from collections.abc import Iterator
@@ -46,12 +45,12 @@ from kubepy.storage import Key
 from kubepy.terminal import WIDTH, Colour, Painter, shortened
 
 with lazy_imports():
-    from kubepy.cli import behaviours
+    from kubepy.cli import behaviours, inner_commands
     from kubepy.insight.why import overview, verdict
     from kubepy.kubelet import unknowns
 
 if TYPE_CHECKING:
-    from kubepy.apiserver.cluster import LocalCluster
+    pass
 
 LONGEST_JSON = 240  # characters of a value that is no text
 STATUS = {DONE: 0, STUCK: 2, PROGRESSING: 3}
@@ -191,16 +190,8 @@ def say_if_absent(factory: Factory, error: NotFound) -> None:
 def runner(factory: Factory) -> verdict.Run:
     """Return a function that runs a command line on a fork; what it prints is dropped."""
 
-    def run(fork: LocalCluster, words: tuple[str, ...]) -> int:
-        return factory.main(
-            words,
-            stdin=io.StringIO(stdin_of(words)),
-            stdout=io.StringIO(),
-            stderr=io.StringIO(),
-            open_cluster=fork,
-        )
-
-    return run
+    run = inner_commands.runner(factory.main)
+    return lambda fork, words: run(fork, words, stdin_of(words)).status
 
 
 def show(factory: Factory, options: WhyOptions, answers: list[Why], *, single: bool) -> None:

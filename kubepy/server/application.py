@@ -23,6 +23,7 @@ from kubepy.apiserver.tokens import SigningKey, VerifyingKey
 from kubepy.controlplane.groups import EVERY, GROUPS, KUBELET, SIGNING
 from kubepy.controlplane.open import MEMORY, open_shared
 from kubepy.lazy import lazy_imports
+from kubepy.results import AnsweredRequest, CommandResult
 from kubepy.server.backend import Backend
 from kubepy.server.controllers import (
     WAITING,
@@ -48,30 +49,7 @@ T = TypeVar("T")
 REQUESTS = "certificatesigningrequests.certificates.k8s.io"
 
 
-class CommandOutcome(NamedTuple):
-    """The output of a command line, and its exit status."""
-
-    status: int
-    stdout: str
-    stderr: str
-
-
-RunCommand = Callable[[LocalCluster, Sequence[str], str], CommandOutcome]
-
-
-class AnsweredRequest(NamedTuple):
-    """A request that a server has answered.
-
-    :ivar path: as it was sent, without the query.
-    :ivar query: the parameters, without the question mark.
-    :ivar code: the HTTP status of the answer; a watch has it from its beginning.
-    """
-
-    method: str
-    path: str
-    query: str
-    user_agent: str
-    code: int
+RunCommand = Callable[[LocalCluster, Sequence[str], str], CommandResult]
 
 
 class Attached(Protocol):

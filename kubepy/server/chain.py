@@ -34,6 +34,7 @@ from kubepy.api.values import goformat
 from kubepy.apiserver.authorization import PRIVILEGED_GROUP
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.lazy import lazy_imports
+from kubepy.results import AnsweredRequest
 from kubepy.server import (
     authentication,
     clockwait,
@@ -45,7 +46,7 @@ from kubepy.server import (
     watch,
 )
 from kubepy.server.activity import OpenStream, Visit, is_observer
-from kubepy.server.application import AnsweredRequest, Application
+from kubepy.server.application import Application
 from kubepy.server.backend import BackendClosed
 from kubepy.server.clientcertificates import CERTIFICATE_USER
 from kubepy.server.harness import forks

@@ -16,11 +16,12 @@ from typing import Any
 import pytest
 from wsproto import events
 
+from kubepy.cli.inner_commands import runner
 from kubepy.cli.main import main
-from kubepy.cli.served_commands import runner
 from kubepy.controlplane.furnishing import furnish
 from kubepy.controlplane.open import MEMORY, make_cluster, open_cluster
-from kubepy.server.application import AnsweredRequest, Application, ServeOptions
+from kubepy.results import AnsweredRequest
+from kubepy.server.application import Application, ServeOptions
 from kubepy.server.chain import HandlerChain
 from kubepy.server.harness import forks
 from tests.kubelet import fakemachine

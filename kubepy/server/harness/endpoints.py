@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kubepy.api import errors
-from kubepy.api.clock import CLOCK_YEARS, format_exact_time, later
+from kubepy.api.clock import CLOCK_YEARS, YEARS_RULE, format_exact_time, later
 from kubepy.api.meta import Object
 from kubepy.api.values.goformat import parse_span
 from kubepy.apiserver.authorization import ALL_AUTHENTICATED, PRIVILEGED_GROUP
@@ -19,8 +19,9 @@ from kubepy.apiserver.server import ADMINISTRATOR
 from kubepy.controlplane import build_manager, manager_lock
 from kubepy.controlplane.open import MEMORY, is_in_etcd, restore_cluster, shown
 from kubepy.quoting import quote
+from kubepy.results import CommandResult
 from kubepy.server import authentication
-from kubepy.server.application import Application, CommandOutcome
+from kubepy.server.application import Application
 from kubepy.server.harness.bodies import (
     BodyField,
     is_filled_text,
@@ -187,8 +188,7 @@ class Harness:
             )
         until = later(cluster.clock.now(), seconds)
         if until.year not in CLOCK_YEARS:
-            first, last = CLOCK_YEARS[0], CLOCK_YEARS[-1]
-            raise _wrong_length(text, f"the clock must stay between the years {first} and {last}")
+            raise _wrong_length(text, YEARS_RULE)
         application = self._application
         with application.without_controllers(), manager_lock(cluster) as is_lost:
             if is_lost is None:
@@ -223,7 +223,7 @@ class Harness:
         if run_command is None:
             raise errors.status_of("this server runs no commands", "MethodNotAllowed", 405)
 
-        def run(cluster: LocalCluster) -> CommandOutcome:
+        def run(cluster: LocalCluster) -> CommandResult:
             fork = cluster.fork()
             try:
                 return run_command(fork, words, stdin)

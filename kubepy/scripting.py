@@ -158,16 +158,23 @@ class CallBack:
 
 class Shell:
     """Runs command lines on a cluster, in a folder that is the process's working directory
-    meanwhile."""
+    meanwhile.
 
-    def __init__(self, cluster: ScriptCluster, folder: Path) -> None:
+    :param environment: besides what names the cluster; None: that of transcripts.
+    """
+
+    def __init__(
+        self, cluster: ScriptCluster, folder: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
         self._cluster = cluster
         self._folder = folder
         self.deadline = math.inf  # by time.monotonic, at which bash is stopped
         self._answers: list[
             CallBack
         ] = []  # commands that have ended, while another waits: it looks before they return
-        self.environment = {**environment_for(cluster), "HOME": str(folder), **OF_TRANSCRIPTS}
+        if environment is None:
+            environment = {"HOME": str(folder), **OF_TRANSCRIPTS}
+        self.environment = {**environment_for(cluster), **environment}
 
     def run(self, line: str) -> CommandResult:
         """Run a line of a transcript. Raises StepTimeoutError."""
@@ -288,8 +295,7 @@ def run_script(
     cluster: ScriptCluster, server: ClusterServer, script: str, folder: str, seconds: float
 ) -> ScriptResult:
     """Run a script with bash in a folder. Raises TimeoutError."""
-    shell = Shell(cluster, Path(folder))
-    shell.environment = {**environment_for(cluster), "KUBECONFIG": server.kubeconfig}
+    shell = Shell(cluster, Path(folder), {"KUBECONFIG": server.kubeconfig})
     shell.deadline = time.monotonic() + seconds
     first = len(server.requests)
     before = cluster._observed

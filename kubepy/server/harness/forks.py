@@ -64,7 +64,7 @@ class Fork:
                     await application.start()
                 except BaseException:
                     await application.stop()
-                    application.close()
+                    await asyncio.to_thread(application.close)
                     raise
                 self._application = application
                 self._chain = self._new_chain(application)

@@ -13,7 +13,7 @@ import shlex
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import datetime, timedelta
 from threading import Condition, RLock, get_ident
 from types import TracebackType
@@ -371,15 +371,10 @@ class Cluster:
             self._server = None
             server.close()
 
-    @contextmanager
-    def _without_server_controllers(self) -> Iterator[None]:
+    def _without_server_controllers(self) -> AbstractContextManager[None]:
         """Keep the controllers of the server from working for the length of a block."""
         server = self._server
-        if server is None:
-            yield
-            return
-        with server.application.without_controllers():
-            yield
+        return nullcontext() if server is None else server.application.without_controllers()
 
     # --- time -------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from kubepy.lazy import lazy_imports
 from kubepy.server import application as applications
 
 with lazy_imports():
-    from kubepy.server import certificates, listener, signing
+    from kubepy.server import certificates, listener
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
@@ -45,7 +45,7 @@ class ClusterServer:
 
         :param place: of a cluster that is not in memory; "": it is.
         """
-        installation.require_serve("cryptography", "h11", "uvicorn", "wsproto")
+        installation.require_serve()
         if authorization not in ("AlwaysAllow", "RBAC"):
             raise ValueError(f"authorization={authorization!r}: must be AlwaysAllow or RBAC")
         names = groups.reconcilers_of(controllers)
@@ -54,15 +54,8 @@ class ClusterServer:
         keys = certificates.load_keys(self._folder.name)
         if not place:
             opening.read_in_full(cluster)
-        self.application = applications.Application(
-            place or cluster,
-            applications.ServeOptions(ADDRESS, 0, authorization, names, run_command=runner(main)),
-            token=keys.token,
-            signing_key=keys.signing_key,
-            credentials=applications.CredentialOptions(
-                signer=signing.CertificateSigner(keys.authority, keys.authority_key)
-            ),
-        )
+        options = applications.ServeOptions(authorization, names, run_command=runner(main))
+        self.application = serve_command.new_application(place or cluster, options, keys)
         self.application.hear_request = self.requests.append
         sockets = listener.listen(ADDRESS, 0)
         self.url = serve_command.url_of(ADDRESS, sockets[0].getsockname()[1])
@@ -70,12 +63,11 @@ class ClusterServer:
         self.certificate_authority = keys.ca.decode()
         self.kubeconfig = os.path.join(self._folder.name, "kubeconfig")
         serve_command.write_kubeconfig(self.kubeconfig, "cluster", self.url, keys.ca, keys.token)
-        files = listener.TlsFiles(
-            keys.certificate, keys.certificate_key, self.certificate_authority
-        )
         self._is_ready = threading.Event()
         self._error: BaseException | None = None
-        self._server = listener.ThreadServer(self.application, files, sockets, self._is_ready.set)
+        self._server = listener.ThreadServer(
+            self.application, serve_command.tls_files(keys), sockets, self._is_ready.set
+        )
         self._thread = threading.Thread(target=self._run, name="kubepy server", daemon=True)
         self._thread.start()
         self._wait_until_ready()
@@ -97,9 +89,7 @@ class ClusterServer:
             self.close()
             raise TimeoutError(f"the server is not ready after {START_SECONDS:g} s")
         if self._error is not None:
-            error = self._error
             self.close()
-            raise error
 
     def environment(self) -> dict[str, str]:
         """Return the environment of this process with ``KUBECONFIG`` for a program that it
@@ -123,7 +113,10 @@ class ClusterServer:
 
     def close(self) -> None:
         """End the server: requests that have begun are answered, watches end. Closing it again
-        does nothing."""
+        does nothing. Raises what has ended the server before."""
         self._server.should_exit = True
         self._thread.join()
         self._folder.cleanup()
+        error, self._error = self._error, None
+        if error is not None:
+            raise error

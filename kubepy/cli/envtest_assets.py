@@ -48,7 +48,7 @@ def envtest_assets(factory: Factory, options: EnvtestAssetsOptions) -> None:
         groups.reconcilers_of(options.controllers)
     except groups.UnknownGroupError as error:
         raise CliError(f"--controllers: {error}") from None
-    installation.require_serve("cryptography", "h11", "uvicorn", "wsproto")
+    installation.require_serve()
     try:
         factory.print(assets.make_assets(options.controllers))
     except OSError as error:

@@ -26,6 +26,7 @@ DISTRIBUTION = "kubepy-cluster"
 # Files in an environment that one of these programs manages as a whole.
 PIPX = "pipx_metadata.json"
 UV_TOOL = "uv-receipt.toml"
+OF_SERVE = ("cryptography", "h11", "uvicorn", "wsproto")
 
 
 def missing_extra(extra: str) -> str:
@@ -36,9 +37,9 @@ def missing_extra(extra: str) -> str:
 
 
 def require_serve(*names: str) -> None:
-    """Import modules of packages that the extra ``serve`` brings. Raises CliError where one is
-    missing."""
-    require_extra("serve", *names)
+    """Import modules of packages that the extra ``serve`` brings, without names all of them.
+    Raises CliError where one is missing."""
+    require_extra("serve", *(names or OF_SERVE))
 
 
 def require_extra(extra: str, *names: str) -> None:

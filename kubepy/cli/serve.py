@@ -7,7 +7,9 @@ import errno
 import os
 import shlex
 import signal
+from collections.abc import Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.runtime.command import command
@@ -23,6 +25,12 @@ with lazy_imports():
     from kubepy.controlplane import groups
     from kubepy.server import application as applications
     from kubepy.server import certificates, clientcertificates, idletime, listener, signing
+
+if TYPE_CHECKING:
+    from kubepy.apiserver.cluster import LocalCluster
+    from kubepy.server.application import Application, ServeOptions
+    from kubepy.server.certificates import Keys
+    from kubepy.server.listener import TlsFiles
 
 KUBECONFIG = os.path.join(".kubepy", "kubeconfig")
 PORT = 6443
@@ -111,7 +119,7 @@ def serve(factory: Factory, options: ServeCommandOptions) -> None:
     if not factory.place:
         factory.require_folder()
     factory.require_cluster()
-    installation.require_serve("cryptography", "h11", "uvicorn", "wsproto")
+    installation.require_serve()
 
     received = _run(factory, options)
     if received[:1] == [signal.SIGINT]:
@@ -140,24 +148,14 @@ def _run(factory: Factory, options: ServeCommandOptions) -> list[int]:
         ) from None
 
     keys = certificates.load_keys(folder, certificates.hosts_of(options.address), factory.say)
-    application = applications.Application(
-        factory.place,
-        applications.ServeOptions(
-            options.address,
-            options.port,
-            options.authorization,
-            names,
-            factory.options.v,
-            pace=pace,
-            run_command=inner_commands.runner(factory.main),
-        ),
-        token=keys.token,
-        signing_key=keys.signing_key,
-        credentials=applications.CredentialOptions(
-            signer=signing.CertificateSigner(keys.authority, keys.authority_key)
-        ),
-        log=factory.say,
+    serve_options = applications.ServeOptions(
+        options.authorization,
+        names,
+        factory.options.v,
+        pace=pace,
+        run_command=inner_commands.runner(factory.main),
     )
+    application = new_application(factory.place, serve_options, keys, factory.say)
     url = url_of(options.address, sockets[0].getsockname()[1])
     path = options.write_kubeconfig
     kept = os.path.join(folder, KUBECONFIG)
@@ -181,10 +179,34 @@ def _run(factory: Factory, options: ServeCommandOptions) -> list[int]:
     if not path and os.path.lexists(kept):
         os.unlink(kept)  # of a server that has ended: nothing in it is to be kept
     write_kubeconfig(path or kept, folder, url, keys.ca, keys.token)
-    files = listener.TlsFiles(
-        keys.certificate, keys.certificate_key, f"{keys.ca.decode()}\n{client_ca}"
+    return listener.serve(application, tls_files(keys, client_ca), sockets, ready, keep)
+
+
+def new_application(
+    place: str | LocalCluster,
+    options: ServeOptions,
+    keys: Keys,
+    log: Callable[[str], None] = lambda line: None,
+) -> Application:
+    """Return a server with keys of its own, which signs certificates with them."""
+    signer = signing.CertificateSigner(keys.authority, keys.authority_key)
+    return applications.Application(
+        place,
+        options,
+        token=keys.token,
+        signing_key=keys.signing_key,
+        credentials=applications.CredentialOptions(signer=signer),
+        log=log,
     )
-    return listener.serve(application, files, sockets, ready, keep)
+
+
+def tls_files(keys: Keys, client_ca: str = "") -> TlsFiles:
+    """Return what a server speaks TLS with.
+
+    :param client_ca: the certificates of more CAs of clients than its own, in PEM.
+    """
+    vouching = f"{keys.ca.decode()}\n{client_ca}"
+    return listener.TlsFiles(keys.certificate, keys.certificate_key, vouching)
 
 
 def read_client_ca(path: str) -> str:

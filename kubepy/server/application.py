@@ -76,8 +76,6 @@ class ServeOptions(NamedTuple):
     :ivar run_command: runs a command line, with a standard input, on a cluster; None: nobody does.
     """
 
-    address: str = "127.0.0.1"
-    port: int = 0
     authorization: str = "AlwaysAllow"
     controllers: frozenset[str] = EVERY
     verbosity: int = 0

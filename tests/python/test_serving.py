@@ -22,6 +22,7 @@ import pytest
 
 import kubepy
 from kubepy import Cluster, CommandError
+from kubepy.server.application import Application
 from kubepy.serving import ClusterServer
 from tests.waiting import eventually
 
@@ -144,6 +145,22 @@ def test_server_ends_with_its_block(cluster: Cluster) -> None:
     eventually(is_gone)
     with cluster.serve() as again:
         assert names(again, MAPS) == []
+
+
+def test_error_that_ends_a_server_is_raised_when_it_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    close = Application.close
+
+    def fail(application: Application) -> None:
+        close(application)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Application, "close", fail)
+    with Cluster.temporary() as cluster:
+        with pytest.raises(ZeroDivisionError), cluster.serve():
+            pass
+        assert cluster.run("get nodes").status == 0
 
 
 def test_cluster_is_served_once_at_a_time() -> None:

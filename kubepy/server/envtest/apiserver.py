@@ -164,9 +164,13 @@ def serve(plan: ServerPlan, notes: ServerLog) -> int:
         notes.info(f"Serving securely on {address}:{port}")
 
     try:
-        received = listener.serve(application, plan.files, sockets, ready)
+        server = listener.HttpServer(application, plan.files, sockets, ready)
     except (ssl.SSLError, OSError) as error:
         raise ServerStartError(f"{plan.files.certificate}: {error}") from None
+    try:
+        received = listener.run(server)
+    except OSError as error:
+        raise ServerStartError(str(error)) from None
     return 128 + signal.SIGINT if received[:1] == [signal.SIGINT] else 0
 
 
@@ -191,7 +195,6 @@ def plan_of(arguments: ServerArguments, controllers: str, notes: ServerLog) -> S
     pace = _pace(os.environ.get(TIME_VARIABLE, ""))
     address = arguments.last("bind-address", "0.0.0.0")
     options = ServeOptions(
-        address,
         authorization=_authorization(arguments),
         controllers=names,
         verbosity=_number(arguments, "v", 0, 1 << 31),

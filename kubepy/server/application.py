@@ -6,7 +6,7 @@ import asyncio
 import os
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from threading import Lock
@@ -184,7 +184,6 @@ class Application:
         self.signing_key = signing_key
         self.credentials = credentials
         self._signer = credentials.signer if SIGNING in options.controllers else None
-        self._signing: asyncio.Task[None] | None = None
         self.impersonation_modes: dict[str, str] = {}  # that were allowed last, by requester
         self.log = log
         self.backend = Backend(
@@ -201,11 +200,10 @@ class Application:
             Counter()
         )  # that were answered, by the labels of their metric
         self.stopping = asyncio.Event()
-        self._heartbeats: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []  # that end with the server
         self.clock = Clock()
         self.timers = Timers()
         self.activity: Activity | None = None
-        self._idle_time: asyncio.Task[None] | None = None
 
     def _new_controllers(self) -> Controllers:
         options = self.options
@@ -244,13 +242,17 @@ class Application:
         await self.backend.write(lambda cluster: cluster.start())
         self.watch_cache.start()
         if self._signer is not None:
-            self._signing = asyncio.create_task(self._sign_requests(self._signer))
+            self._begin(self._sign_requests(self._signer))
         if self.options.runs_kubelets:
-            self._heartbeats = asyncio.create_task(self._keep_leases())
+            self._begin(self._keep_leases())
         if self.controllers is not None:
             self.controllers.start()
         if self._given is not None:
             self.watch_cache.subscribe(lambda resources: self._tell(WRITTEN))  # beside the server
+
+    def _begin(self, job: Coroutine[Any, Any, None]) -> None:
+        """Let a job go on until the server ends."""
+        self._tasks.append(asyncio.create_task(job))
 
     def _tell(self, message: bytes) -> None:
         """Tell the controllers, if there are any, that a writer is WAITING or has WRITTEN."""
@@ -265,7 +267,7 @@ class Application:
             pace, self.backend, self.watch_cache, moved, self.log, self.timers
         )
         self.activity = idle_time.activity
-        self._idle_time = asyncio.create_task(idle_time.run())
+        self._begin(idle_time.run())
 
     async def read(self, function: Callable[[LocalCluster], T]) -> T:
         """Run a function that only reads."""
@@ -314,9 +316,8 @@ class Application:
         self.stopping.set()
         for attached in self.attached:
             await attached.stop()
-        for task in (self._heartbeats, self._signing, self._idle_time):
-            if task is not None:
-                task.cancel()
+        for task in self._tasks:
+            task.cancel()
 
     async def _sign_requests(self, signer: CertificateSigner) -> None:
         """Sign the approved requests for certificates, now and whenever one has changed."""

@@ -131,7 +131,7 @@ class Activity:
 
     @property
     def has_requests(self) -> bool:
-        """Whether a request is open that is no stream."""
+        """Tell whether a request is open that is no stream."""
         return self._open > 0
 
     def is_idle(self) -> bool:

@@ -109,7 +109,7 @@ class CredentialOptions(NamedTuple):
 
 
 class UsersBefore(NamedTuple):
-    """What an open cluster knows of its users before a server takes it over.
+    """The users that an open cluster knows before a server takes it over.
 
     :ivar authorization: as of ServeOptions.
     """

@@ -129,7 +129,7 @@ class HandlerContext(NamedTuple):
 
     @property
     def prefix(self) -> str:
-        """What stands before the paths of all requests, for links: that of a fork."""
+        """The prefix of the paths of all requests, for links: that of a fork."""
         return "" if self.application is None else self.application.prefix
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kubepy.api.clock import Clock, Ids, draw_seed
 from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.api.scheme import Resource, Scheme
+from kubepy.apiserver.accountkeys import AccountKeys, no_folder
 from kubepy.apiserver.client import CRDS, Client
 from kubepy.apiserver.kinds import new_strategy
 from kubepy.apiserver.request import WriteOptions
@@ -115,6 +116,7 @@ class LocalCluster:
     :param usage_source: tells what containers use where no annotation does.
     :param rules_folder: where a file of rules is looked up that the settings name; default: in the
         folder of the work tree.
+    :param private_folder: returns the folder of what is this machine's own; "" for none.
     :ivar worktree: what the store has if it keeps its objects as files; None for others.
     :ivar unread_values: returns what a store without files has left out, as it cannot be read: by
         its key, what is wrong.
@@ -128,6 +130,7 @@ class LocalCluster:
         worktree: WorkTree | None = None,
         rules_folder: str = "",
         usage_source: UsageSource | None = None,
+        private_folder: Callable[[], str] = no_folder,
     ) -> None:
         self.store = store
         self.worktree = worktree
@@ -148,6 +151,7 @@ class LocalCluster:
         self.ids = Ids(settings.seed, self.clock)
         self.scheme = Scheme(self._custom_resources)
         self._server = Server(self.scheme, self.clock, self._new_strategy, settings)
+        self._server.account_keys = AccountKeys(private_folder, settings.seed)
         self._server.open_rules = self._open_rules
         self.client = self._own_client = Client(
             self.store, self._server, self.ids, self._copied, worktree
@@ -231,6 +235,7 @@ class LocalCluster:
         fork = LocalCluster(store, self._new_store, rules_folder=self._rules_folder)
         fork._origin = origin
         fork._server.silent = self._server.silent
+        fork._server.account_keys = self._server.account_keys.of_fork(fork.settings.seed)
         fork._server.usage_source = self._server.usage_source
         fork._server.network_refusal = self._server.network_refusal
         context = fork.client.context._replace(is_prediction=is_prediction)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from kubepy.api.clock import Clock
 from kubepy.api.meta import Object, is_being_deleted
 from kubepy.api.scheme import Resource, Scheme
+from kubepy.apiserver.accountkeys import AccountKeys, no_folder
 from kubepy.apiserver.request import Request, RequestContext
 from kubepy.apiserver.settings import ClusterSettings, parse_settings
 from kubepy.apiserver.transaction import RequestTransaction
@@ -68,6 +69,7 @@ class Server:
 
     :param new_strategy: makes the strategy of a resource; it is kept
         until :meth:`forget_strategies`.
+    :ivar account_keys: finds the key that signs the tokens of ServiceAccounts.
     :ivar open_rules: opens the rules of what containers do.
     :ivar network_refusal: returns why no webhook may be called, "" where they may.
     :ivar may_have_webhooks: False after a look at the configurations of webhooks that found none,
@@ -90,6 +92,7 @@ class Server:
         self.network_refusal: Callable[[], str] = nothing_refused
         self.open_rules: Callable[[], RuleFile] = nothing_open
         self.usage_source: UsageSource = nothing_known
+        self.account_keys = AccountKeys(no_folder, settings.seed)
         self._authorizer: authorization.Authorizer | None = None
         self._new_strategy = new_strategy
         self._strategies: dict[str, Strategy] = {}

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from kubepy.api import errors
 from kubepy.api.clock import EPOCH, format_time, later, parse_time
@@ -35,6 +36,7 @@ from kubepy.apiserver.authorization import (
     split_account,
 )
 from kubepy.apiserver.bootstrap import root_ca
+from kubepy.apiserver.podtokens import PodToken
 from kubepy.apiserver.request import Request
 from kubepy.apiserver.requests.creation import tracked_creation
 from kubepy.apiserver.requests.decoding import decode, ensure_namespace
@@ -65,6 +67,7 @@ _PART = re.compile(r"[A-Za-z0-9_-]*").fullmatch
 _PEM_BLOCK = re.compile(rb"-----BEGIN [A-Z ]+-----.*?-----END [A-Z ]+-----", re.DOTALL)
 
 Get = Callable[..., Object]
+Say = Callable[[str], None]
 
 
 class Authenticated(NamedTuple):
@@ -95,7 +98,8 @@ class SigningKey:
         self.public = VerifyingKey(self._key.public_key())
 
     def sign(self, claims: Mapping[str, Any]) -> str:
-        """Return a token with these claims."""
+        """Return a token with these claims: the same one each time."""
+        from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives.asymmetric import ec, padding, utils
 
         public = self.public
@@ -104,7 +108,11 @@ class SigningKey:
         if not public.coordinate_bytes:
             signature = self._key.sign(signed.encode(), padding.PKCS1v15(), public.hash)
             return f"{signed}.{url_safe(signature)}"
-        r, s = utils.decode_dss_signature(self._key.sign(signed.encode(), ec.ECDSA(public.hash)))
+        try:
+            algorithm = ec.ECDSA(public.hash, deterministic_signing=True)
+        except UnsupportedAlgorithm:  # by an OpenSSL before 3.2: each signature is another one
+            algorithm = ec.ECDSA(public.hash)
+        r, s = utils.decode_dss_signature(self._key.sign(signed.encode(), algorithm))
         halves = (number.to_bytes(public.coordinate_bytes) for number in (r, s))
         return f"{signed}.{url_safe(b''.join(halves))}"
 
@@ -217,6 +225,12 @@ def json_part(content: Mapping[str, Any]) -> str:
     return url_safe(json.dumps(content, separators=(",", ":")).encode())
 
 
+def unsigned(claims: Mapping[str, Any]) -> str:
+    """Return a token with these claims that no server accepts."""
+    header = {"alg": "none", "typ": "JWT"}
+    return f"{json_part(header)}.{json_part(claims)}."
+
+
 def openid_configuration(issuer: str, jwks_uri: str, keys: Iterable[VerifyingKey]) -> Object:
     """Return what ``/.well-known/openid-configuration`` says about the tokens."""
     return {
@@ -283,12 +297,69 @@ def _decoded(part: str) -> bytes:
         raise ValueError(str(error)) from None
 
 
+class Issuer(NamedTuple):
+    """Who issues tokens, and the audiences of the API server, which has asked him to."""
+
+    name: str = ISSUER
+    audiences: Sequence[str] = AUDIENCES
+
+    def claims(
+        self,
+        private: Object,
+        audiences: Sequence[str],
+        issued: int,
+        seconds: int,
+        token_id: str,
+    ) -> Object:
+        """Return the claims of a token (``Claims`` in ``pkg/serviceaccount``).
+
+        :param private: those of Kubernetes: the account, and what the token is bound to.
+        :param issued: in seconds since the epoch.
+        """
+        expires = issued + seconds
+        is_for_server = set(audiences) <= set(self.audiences)
+        if "pod" in private and seconds == WARN_SECONDS and is_for_server:
+            private = {**private, "warnafter": expires}
+            expires = issued + EXTENDED_SECONDS
+        name = private["serviceaccount"]["name"]
+        return {
+            "aud": list(audiences),
+            "exp": expires,
+            "iat": issued,
+            "iss": self.name,
+            "jti": token_id,
+            "kubernetes.io": private,
+            "nbf": issued,
+            "sub": f"{ACCOUNT_PREFIX}{private['namespace']}:{name}",
+        }
+
+    def claims_of_pod(self, token: PodToken, issued: int, account: Object) -> Object:
+        """Return the claims of a token in a volume of a pod.
+
+        :param account: the name and the uid of its ServiceAccount.
+        """
+        private = {
+            "namespace": token.namespace,
+            "node": token.node,
+            "pod": token.pod,
+            "serviceaccount": account,
+        }
+        return self.claims(
+            private,
+            [token.audience] if token.audience else self.audiences,
+            issued,
+            token.seconds,
+            _drawn_id(token, issued),
+        )
+
+
 class Tokens:
     """Issues tokens, and finds out whose a token is.
 
     :param get: returns an object by resource and name, and ``namespace``; raises NotFound.
     :ivar known: tokens that are not those of a ServiceAccount, with their users.
-    :ivar key: signs the tokens; without it none is issued, and none is accepted.
+    :ivar key: signs the tokens of a server; None: the key is the one that the cluster has itself
+        (``kubepy.apiserver.accountkeys``).
     :ivar other_keys: those by which tokens may be signed, besides the key (of a server before).
     :ivar issuers: who may have issued a token; the first one issues them here.
     :ivar audiences: those of the API server itself: the issuer of a cluster, unless a server sets
@@ -300,18 +371,53 @@ class Tokens:
         self._get = get
         self.known: dict[str, Object] = {}
         self.key: SigningKey | None = None
+        self._loaded: SigningKey | None = None
         self.other_keys: Sequence[VerifyingKey] = ()
         self.issuers: Sequence[str] = (ISSUER,)
         self.audiences: Sequence[str] = AUDIENCES
 
+    def signing_key(self, say: Say) -> SigningKey | None:
+        """Return the key that signs tokens, which is made where a cluster in a folder has none yet;
+        None without the package that signs. Raises FolderError, LockTimeoutError.
+
+        :param say: is told if a key had to be made anew.
+        """
+        if self.key is not None:
+            return self.key
+        return self._own_key(lambda: self._server.account_keys.made(say))
+
+    def _known_key(self) -> SigningKey | None:
+        """Return the key that has signed what tokens there are; None where there is none yet.
+        Raises FolderError."""
+        if self.key is not None:
+            return self.key
+        return self._own_key(self._server.account_keys.known)
+
+    def _own_key(self, load: Callable[[], bytes]) -> SigningKey | None:
+        if self._loaded is None:
+            try:
+                pem = load()
+            except ImportError as error:
+                if error.name != "cryptography":
+                    raise
+                return None
+            if pem:
+                self._loaded = SigningKey(pem)
+        return self._loaded
+
     def public_keys(self) -> list[VerifyingKey]:
-        """Return the keys that tokens are checked with, each once."""
-        if self.key is None:
+        """Return the keys that tokens are checked with, each once. Raises FolderError."""
+        key = self._known_key()
+        if key is None:
             return []
-        keys = {key.id: key for key in (self.key.public, *self.other_keys)}
+        keys = {key.id: key for key in (key.public, *self.other_keys)}
         return list(keys.values())
 
     # --- issuing
+
+    @property
+    def _issuer(self) -> Issuer:
+        return Issuer(self.issuers[0], self.audiences)
 
     def create(self, request: Request, body: Object) -> Object:
         """Issue a token for the ServiceAccount that a request names; returns the TokenRequest with
@@ -369,30 +475,47 @@ class Tokens:
 
         bound = self._bound_objects(account, spec.setdefault("boundObjectRef", None))
         private = {"namespace": request.namespace, **bound, "serviceaccount": _reference(account)}
-        if (
-            "pod" in bound
-            and seconds == WARN_SECONDS
-            and set(spec["audiences"]) <= set(self.audiences)
-        ):
-            private["warnafter"] = _unix(now) + seconds
-            seconds = EXTENDED_SECONDS
-        claims = {
-            "aud": spec["audiences"],
-            "exp": _unix(now) + seconds,
-            "iat": _unix(now),
-            "iss": self.issuers[0],
-            "jti": context.ids.uid("tokens", request.namespace, request.name, number=0),
-            "kubernetes.io": private,
-            "nbf": _unix(now),
-            "sub": f"{ACCOUNT_PREFIX}{request.namespace}:{request.name}",
-        }
-        if self.key is None:
+        token_id = context.ids.uid("tokens", request.namespace, request.name, number=0)
+        claims = self._issuer.claims(
+            private,
+            spec["audiences"],
+            _unix(now),
+            seconds,
+            token_id,
+        )
+        key = self.signing_key(context.warn)
+        if key is None:
             raise errors.internal_error("failed to generate token: there is no key to sign it")
         wanted["status"] = {
-            "token": self.key.sign(claims),
+            "token": key.sign(claims),
             "expirationTimestamp": format_time(later(now, spec["expirationSeconds"])),
         }
         return wanted
+
+    def of_pod(self, token: PodToken, now: datetime, say: Say) -> str:
+        """Return the token that the file of a pod has: the same one until the kubelet renews it.
+        Without the package that signs, its signature is empty. Raises FolderError,
+        LockTimeoutError.
+
+        :param say: is told if a key had to be made anew.
+        """
+        issued = token.last_issued(now)
+        account = self._account_before(token, issued)
+        claims = self._issuer.claims_of_pod(token, issued, account)
+        key = self.signing_key(say)
+        return unsigned(claims) if key is None else key.sign(claims)
+
+    def _account_before(self, token: PodToken, issued: int) -> Object:
+        """Return what a token that was issued at a time says of its account: one that came later
+        has its name alone."""
+        try:
+            account = self._get("serviceaccounts", token.account, namespace=token.namespace)
+        except errors.NotFound:
+            return {"name": token.account, "uid": ""}
+        created = account["metadata"].get("creationTimestamp")
+        if created and _unix(parse_time(created)) > issued:
+            return {"name": token.account, "uid": ""}
+        return _reference(account)
 
     def _managed_fields(self, wanted: Object, manager: str) -> Object:
         strategy, now = self._server.strategy(TOKEN_REQUEST), self._server.clock.timestamp()
@@ -458,9 +581,12 @@ class Tokens:
         token = WebToken.parse(text)
         if token is not None and token.claim("iss") == LEGACY_ISSUER:
             return self._legacy(token, audiences)
-        if token is None or token.claim("iss") not in self.issuers or self.key is None:
+        if token is None or token.claim("iss") not in self.issuers:
             raise TokenError(INVALID_TOKEN)
-        keys = [key for key in self.public_keys() if token.key_id in ("", key.id)]
+        known_keys = self.public_keys()
+        if not known_keys:
+            raise TokenError(INVALID_TOKEN)
+        keys = [key for key in known_keys if token.key_id in ("", key.id)]
         if not keys:
             raise TokenError("invalid signature, no keys found")
         if not any(map(token.is_signed_by, keys)):
@@ -609,6 +735,12 @@ def _invalid(field: str, value: Any, detail: str, name: str = "") -> errors.Inva
 
 def _reference(obj: Object) -> Object:
     return {"name": name_of(obj), "uid": uid_of(obj)}
+
+
+def _drawn_id(token: PodToken, issued: int) -> str:
+    """Return the id of a pod's token, a UUID: its request and its time alone decide it."""
+    digest = hashlib.blake2b(token._replace(issued=issued).to_bytes(), digest_size=16).digest()
+    return str(UUID(bytes=digest, version=4))
 
 
 def _unix(moment: datetime) -> int:

@@ -231,7 +231,7 @@ def open_shared(
     if is_in_etcd(place):
         return _open(place, lock_timeout)
     store = shared.SharedFolderStore(place, volatile=VOLATILE, lock_timeout=lock_timeout)
-    return _cluster(store, store)
+    return _cluster(store, store, place)
 
 
 def open_values(place: str) -> Store:
@@ -339,27 +339,39 @@ def _initialize(place: Path | str, settings: Mapping[str, Any]) -> None:
         store.close()
 
 
-def _cluster(store: Store, worktree: WorkTree | None = None) -> LocalCluster:
+def _cluster(store: Store, worktree: WorkTree | None = None, place: str = MEMORY) -> LocalCluster:
     return LocalCluster(
         store,
         new_memory_store,
         worktree,
         usage_source=lambda client: usage.known_usage(client),
+        private_folder=lambda: _private_folder(place),
     )
+
+
+def _private_folder(place: str) -> str:
+    """Return the folder of what is this machine's own, "" for a cluster in memory. Raises
+    FolderError."""
+    if place == MEMORY:
+        return ""
+    try:
+        return private_folder(place)
+    except OSError as error:
+        raise FolderError(f"{error.filename}: {error.strerror}") from error
 
 
 def _open(place: Path | str, lock_timeout: float, opened: Store | None = None) -> LocalCluster:
     """Open a cluster that is there. Raises NoClusterError."""
     if not is_in_etcd(place):
         store = folder_stores.FolderStore(place, volatile=VOLATILE, lock_timeout=lock_timeout)
-        return _cluster(store, store)
+        return _cluster(store, store, os.fspath(place))
     etcd = _etcd_store(place) if opened is None else cast("EtcdStore", opened)
     try:
         if not etcd.has_settings():
             if not etcd.has_objects():
                 raise NoClusterError(f"{etcd.address}: there is no cluster")
             etcd.assume(OF_A_CONTROL_PLANE)
-        cluster = _cluster(etcd)
+        cluster = _cluster(etcd, place=os.fspath(place))
         etcd.write_whole(cluster.client.as_stored_whole)
         cluster.unread_values = etcd.unread_values
         return cluster

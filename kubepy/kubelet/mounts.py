@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kubepy.api.meta import AnyObject, nested_map
+from kubepy.apiserver.podtokens import PodToken
 from kubepy.kubelet.containerfiles import (
     CLUSTER_DNS,
     TERMINATION_LOG,
@@ -124,7 +125,9 @@ class ContainerFiles:
             ) from None
         node = _node_at(tree, sub_path)
         if node is not None and self._is_shown(mount):
-            root.put(_path_of(mount), Node.from_json(node.to_json()))
+            copy = Node.from_json(node.to_json())
+            _fix_tokens(copy)
+            root.put(_path_of(mount), copy)
 
     def _mounted(self, mount: AnyObject, root: Tree) -> Mount:
         path = _path_of(mount)
@@ -195,6 +198,15 @@ class ContainerFiles:
         return any(
             isinstance(source, Mapping) and source.get("readOnly") for source in volume.values()
         )
+
+
+def _fix_tokens(node: Node) -> None:
+    """Let the tokens among copied files stay what they are: the kubelet renews those of a volume
+    alone."""
+    if node.is_draft:
+        node.data = PodToken.from_bytes(node.data)._replace(is_renewed=False).to_bytes()
+    for child in node.children.values():
+        _fix_tokens(child)
 
 
 def file_reader(trees: Mapping[str, Tree]) -> ReadFile:

@@ -7,22 +7,21 @@ Upstream: ``MakePayload`` in ``pkg/volume/{configmap,secret}``, ``CollectData`` 
 
 from __future__ import annotations
 
-import json
 import posixpath
-from base64 import b64decode, urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.api.meta import AnyObject, Object, name_of, namespace_of, nested_map, uid_of
 from kubepy.api.objects.references import CONFIG_MAPS, KINDS, ROOT_CA_CONFIG_MAP, SECRETS, Find
+from kubepy.apiserver.podtokens import PodToken
 from kubepy.kubelet.downward import DownwardError, field_of_pod, resource_for_file
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Node, Pod
 
 DEFAULT_MODE = 0o644
-LONGEST_TOKEN_LIFE = 24 * 3600  # seconds after which a kubelet renews any token
 TOKEN_SECONDS = 3600  # of a token whose source does not say
 NO_TRUST_BUNDLES = "ClusterTrustBundle projection is not supported in static kubelet mode"
 NO_POD_CERTIFICATES = "PodCertificate projection is not supported in static kubelet mode"
@@ -32,24 +31,16 @@ class FileProjection(NamedTuple):
     """A file of a volume.
 
     :ivar is_owned: it belongs to the user of the pod's containers, not to root.
+    :ivar is_token: the data say which token it is, a PodToken.
     """
 
     data: bytes
     mode: int
     is_owned: bool = False
-
-
-class TokenRequest(NamedTuple):
-    """The token that a volume asks for."""
-
-    account: str
-    audience: str  # "" for the API server
-    seconds: int
-    now: datetime
+    is_token: bool = False
 
 
 Payload = dict[str, FileProjection]  # by path, relative to the volume
-IssueToken = Callable[["Pod", TokenRequest], str]
 
 
 class MountError(Exception):
@@ -61,13 +52,10 @@ class VolumeSources(NamedTuple):
     """Where the files of volumes come from.
 
     :ivar find: looks up ConfigMaps and Secrets.
-    :ivar issue_token: issues the token of a pod's ServiceAccount; without it tokens have all their
-        claims and no signature.
     """
 
     find: Find
     node: Node
-    issue_token: IssueToken | None = None
 
 
 def is_projection(volume: AnyObject) -> bool:
@@ -85,8 +73,8 @@ def payload_of(
 ) -> Payload:
     """Return the files of a volume that shows objects. Raises MountError.
 
-    :param before: the files that the volume has, of which tokens are taken over until they are to
-        be renewed.
+    :param before: the files that the volume has, of which tokens are taken over: they are renewed
+        as time goes on.
     """
     collector = _Collector(
         pod,
@@ -211,21 +199,36 @@ class _Collector:
 
     def _token(self, source: AnyObject, default_mode: int) -> Payload:
         path = source.get("path") or ""
-        request = TokenRequest(
-            self._pod["spec"].get("serviceAccountName") or "default",
-            source.get("audience") or "",
-            source.get("expirationSeconds") or TOKEN_SECONDS,
-            self._now,
-        )
         mode = default_mode
         if fs_group_of(self._pod) is not None or fs_user_of(self._pod) is not None:
             mode = 0o600  # the owner reads it, or the group, which is let in with all its files
         before = self._before.get(posixpath.normpath(path))
-        if before is not None and not is_renewal_due(before.data, request.seconds, self._now):
-            return {path: FileProjection(before.data, mode, is_owned=True)}
-        issue = self._sources.issue_token or unsigned_token
-        token = issue(self._pod, request)
-        return {path: FileProjection(token.encode(), mode, is_owned=True)}
+        if before is not None and before.is_token:
+            data = before.data
+        else:
+            data = self._token_to_ask_for(source).to_bytes()
+        file = FileProjection(
+            data,
+            mode,
+            is_owned=True,
+            is_token=True,
+        )
+        return {path: file}
+
+    def _token_to_ask_for(self, source: AnyObject) -> PodToken:
+        return PodToken(
+            namespace_of(self._pod),
+            self._pod["spec"].get("serviceAccountName") or "default",
+            source.get("audience") or "",
+            source.get("expirationSeconds") or TOKEN_SECONDS,
+            _reference(self._pod),
+            _reference(self._sources.node),
+            int(self._now.timestamp()),
+        )
+
+
+def _reference(obj: AnyObject) -> Object:
+    return {"name": name_of(obj), "uid": uid_of(obj)}
 
 
 _Collect = Callable[[_Collector, AnyObject, int], Payload]
@@ -285,47 +288,3 @@ def fs_user_of(pod: Pod) -> int | None:
     for container in (*(spec.get("initContainers") or ()), *spec["containers"]):
         users.add(nested_map(container, "securityContext").get("runAsUser", of_pod))
     return users.pop() if len(users) == 1 else None
-
-
-# --- tokens ---------------------------------------------------------------------------------------
-
-
-def unsigned_token(pod: Pod, request: TokenRequest) -> str:
-    """Return a JSON Web Token with the claims of a ServiceAccount's token, which no server accepts:
-    its signature is empty."""
-    namespace = namespace_of(pod)
-    issued = int(request.now.timestamp())
-    issuer = "https://kubernetes.default.svc.cluster.local"
-    claims = {
-        "aud": [request.audience or issuer],
-        "exp": issued + request.seconds,
-        "iat": issued,
-        "iss": issuer,
-        "kubernetes.io": {
-            "namespace": namespace,
-            "pod": {"name": name_of(pod), "uid": uid_of(pod)},
-            "serviceaccount": {"name": request.account},
-        },
-        "nbf": issued,
-        "sub": f"system:serviceaccount:{namespace}:{request.account}",
-    }
-    return f"{_token_part({'alg': 'none', 'typ': 'JWT'})}.{_token_part(claims)}."
-
-
-def is_renewal_due(token: bytes, seconds: int, now: datetime) -> bool:
-    """Tell whether a kubelet would renew a token: after 80 % of its life, or a day
-    (``requiresRefresh``)."""
-    _, part, _ = token.split(b".")
-    padding = -len(part) % 4
-    text = urlsafe_b64decode(part + b"=" * padding)
-    claims = json.loads(text)
-    issued: int = claims["iat"]
-    age = now.timestamp() - issued
-    life = min(seconds * 0.8, LONGEST_TOKEN_LIFE)
-    return age > life
-
-
-def _token_part(content: Object) -> str:
-    text = json.dumps(content, separators=(",", ":"))
-    encoded = urlsafe_b64encode(text.encode())
-    return encoded.rstrip(b"=").decode()

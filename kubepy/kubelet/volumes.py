@@ -122,7 +122,8 @@ def _collect(folder: Node, prefix: str, payload: Payload) -> None:
         if node.kind == FOLDER:
             _collect(node, f"{path}/", payload)
         else:
-            payload[path] = FileProjection(node.data, node.mode)
+            file = FileProjection(node.data, node.mode, is_token=node.is_draft)
+            payload[path] = file
 
 
 def _contents(payload: Mapping[str, FileProjection]) -> dict[str, bytes]:
@@ -146,6 +147,7 @@ def _write(tree: Tree, payload: Payload, pod: Pod, volume: AnyObject, now: datet
             now,
             data=file.data,
         )
+        node.is_draft = file.is_token
         if file.is_owned and user is not None:
             node.user = user
         written.put(path, node)

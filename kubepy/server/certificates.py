@@ -20,15 +20,15 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from kubepy.storage import FolderError, homes
+from kubepy.apiserver.keyfiles import SIGNING_KEY, KeyFiles, keys_lock, pem_of_key
+from kubepy.storage import homes
 
 CA, CA_KEY = "ca.crt", "ca.key"
 CERTIFICATE, CERTIFICATE_KEY = "apiserver.crt", "apiserver.key"
-TOKEN, SIGNING_KEY = "token", "sa.key"
+TOKEN = "token"
 KUBECONFIG = "kubeconfig"  # of a server that may have ended: the token is in it
 PUBLIC = (CA, CERTIFICATE)  # what is no secret
 TOKEN_BYTES = 32
-LOCK, LOCK_SECONDS = "keys.lock", 10.0
 CA_LIFE, CERTIFICATE_LIFE = timedelta(days=3650), timedelta(days=365)  # kubeadm's
 RENEWED = timedelta(days=30)  # a certificate that expires so soon is made anew
 NAMES = (
@@ -72,11 +72,8 @@ def load_keys(
 
     Raises FolderError, LockTimeoutError.
     """
-    homes.make_own_folder(folder)
-    files = KeyFolder(folder, say, {})
-    lock = homes.lock_of(folder, LOCK)
-    lock.acquire(LOCK_SECONDS)  # another server may be starting
-    try:
+    files = KeyFolder(folder, say)
+    with keys_lock(folder):
         ca_key, ca = files.certificate_authority()
         files.server_certificate(ca_key, ca, sorted({*NAMES, *LOOPBACK, *hosts}))
         return Keys(
@@ -89,87 +86,12 @@ def load_keys(
             ca,
             ca_key,
         )
-    finally:
-        lock.release()
 
 
-def signing_key(folder: str, say: Callable[[str], None]) -> bytes:
-    """Return the key that signs the tokens of ServiceAccounts, in PEM; a cluster without a folder
-    gets a new one.
+class KeyFolder(KeyFiles):
+    """The files of a server's keys in the ``.kubepy/`` of a state folder."""
 
-    Raises FolderError, LockTimeoutError.
-    """
-    if not folder:
-        return new_key_pem()
-    homes.make_own_folder(folder)
-    files = KeyFolder(folder, say, {})
-    lock = homes.lock_of(folder, LOCK)
-    lock.acquire(LOCK_SECONDS)  # a server may be starting
-    try:
-        return pem_of_key(files.private_key(SIGNING_KEY))
-    finally:
-        lock.release()
-
-
-class KeyFolder(NamedTuple):
-    """The files of keys in the ``.kubepy/`` of a state folder.
-
-    :ivar contents: what the files hold that have been read or written, by their names.
-    """
-
-    folder: str
-    say: Callable[[str], None]
-    contents: dict[str, bytes]
-
-    def restore(self) -> None:
-        """Put files back that are gone: ``.kubepy/`` may be removed at any time, and clients trust
-        its keys."""
-        missing = [name for name in self.contents if not os.path.lexists(self.path(name))]
-        if missing and os.path.exists(os.path.join(self.folder, "kubepy.yaml")):
-            homes.make_own_folder(self.folder)
-            for name in missing:
-                self.write(name, self.contents[name])
-
-    def path(self, name: str) -> str:
-        return homes.own_path(self.folder, name)
-
-    def read(self, name: str) -> bytes:
-        """Return what a file holds; nothing if there is none, and it is no news that it is made.
-        Raises FolderError."""
-        try:
-            descriptor = os.open(self.path(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            with open(descriptor, "rb") as file:
-                content = file.read()
-                is_public = os.fstat(descriptor).st_mode & 0o077
-        except FileNotFoundError:
-            return b""
-        except OSError as error:
-            raise FolderError(f"{self.path(name)}: cannot be read: {error.strerror}") from error
-
-        if is_public and name not in PUBLIC:
-            if homes.has_modes(self.path(name)):
-                self.say(f"{self.path(name)} could be read by other users: made anew")
-                return b""
-            self.say(f"{self.path(name)} can be read by other users: its file system has no modes")
-
-        self.contents[name] = content
-        return content
-
-    def write(self, name: str, content: bytes) -> None:
-        """Put a file in place at once, which only its owner may read. Raises FolderError."""
-        try:
-            homes.write_content(self.folder, name, content)
-            self.contents[name] = content
-        except OSError as error:
-            raise FolderError(f"{self.path(name)}: cannot be written: {error.strerror}") from error
-
-    def is_own(self, name: str) -> bool:
-        """Return whether a file that was read holds what was written to it here; if not, say that
-        it is made anew."""
-        is_own = homes.is_own_content(self.folder, name, self.contents[name])
-        if not is_own:
-            self.say(f"{self.path(name)} was not written by kubepy: made anew")
-        return is_own
+    public = PUBLIC
 
     def is_shown(self, name: str) -> bool:
         """Return whether other users could read a file with the token; if so, say that the token is
@@ -196,17 +118,6 @@ class KeyFolder(NamedTuple):
         text = os.urandom(TOKEN_BYTES).hex()
         self.write(TOKEN, text.encode())
         return text
-
-    def private_key(self, name: str) -> ec.EllipticCurvePrivateKey:
-        """Return a private key, made if there is none."""
-        key = _parsed_key(self.read(name))
-        if key is not None and self.is_own(name):
-            return key
-        if name in self.contents and key is None:
-            self.say(f"{self.path(name)} is damaged: made anew")
-        key = ec.generate_private_key(ec.SECP256R1())
-        self.write(name, pem_of_key(key))
-        return key
 
     def certificate_authority(self) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
         """Return the CA with its key."""
@@ -319,19 +230,6 @@ class KeyFolder(NamedTuple):
             return None
 
 
-def _parsed_key(content: bytes) -> ec.EllipticCurvePrivateKey | None:
-    """Return the private key in PEM, None where it is none of the curve P-256."""
-    try:
-        key = serialization.load_pem_private_key(content, None)
-    except (ValueError, TypeError):
-        return None
-    return (
-        key
-        if isinstance(key, ec.EllipticCurvePrivateKey) and isinstance(key.curve, ec.SECP256R1)
-        else None
-    )
-
-
 def sign(
     subject: x509.Name,
     issuer: x509.Name,
@@ -379,17 +277,6 @@ def _general_name(host: str) -> x509.GeneralName:
 
 def pem_of(certificate: x509.Certificate) -> bytes:
     return certificate.public_bytes(serialization.Encoding.PEM)
-
-
-def pem_of_key(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-
-
-def new_key_pem() -> bytes:
-    """Make a private key; return it in PEM."""
-    return pem_of_key(ec.generate_private_key(ec.SECP256R1()))
 
 
 def hosts_of(address: str) -> list[str]:

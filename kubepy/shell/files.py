@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, Self
 
@@ -61,9 +61,24 @@ class FileStat(NamedTuple):
 
 
 class Node:
-    """An entry of a tree."""
+    """An entry of a tree.
 
-    __slots__ = ("children", "data", "group", "kind", "mode", "modified", "target", "user")
+    :ivar data: the content of a file.
+    :ivar is_draft: the content is made of the data when somebody reads it
+        (:attr:`FileSystem.complete`).
+    """
+
+    __slots__ = (
+        "children",
+        "data",
+        "group",
+        "is_draft",
+        "kind",
+        "mode",
+        "modified",
+        "target",
+        "user",
+    )
 
     def __init__(
         self,
@@ -78,6 +93,7 @@ class Node:
         self.mode = mode
         self.modified = modified
         self.data = data
+        self.is_draft = False
         self.target = target
         self.user = 0
         self.group = 0
@@ -96,6 +112,8 @@ class Node:
             value["l"] = self.target
         if self.data:
             value |= _content_to_json(self.data)
+        if self.is_draft:
+            value["d"] = True
         if self.children:
             value["c"] = {name: child.to_json() for name, child in self.children.items()}
         return value
@@ -116,6 +134,7 @@ class Node:
             node.data = base64.b64decode(value["b"])
         elif "z" in value:
             node.data = bytes(value["z"])
+        node.is_draft = value.get("d", False)
         children = value.get("c") or {}
         node.children = {name: cls.from_json(child) for name, child in children.items()}
         return node
@@ -276,12 +295,14 @@ class FileSystem:
 
     :ivar user: the owner of the files that are made …
     :ivar group: … and their group, where that is not the one of their directory.
+    :ivar complete: makes the content of a file of which only a draft is kept.
     """
 
     def __init__(self, root: Tree, mounts: Sequence[Mount] = ()) -> None:
         self.root = root
         self.user = 0
         self.group = 0
+        self.complete: Callable[[bytes], bytes] = bytes
         self.mounts = [mount._replace(path=posixpath.normpath(mount.path)) for mount in mounts]
         self.mounts.sort(key=lambda mount: mount.path.count("/"))
         self._by_path = {mount.path: mount for mount in self.mounts}
@@ -467,11 +488,12 @@ class FileSystem:
     def stat(self, path: str, *, follow: bool = True) -> FileStat:
         """Return what is known of an entry."""
         node = self._node(path, follow=follow)
-        size = len(node.data)
         if node.kind == FOLDER:
             size = 4096
         elif node.kind == LINK:
             size = len(node.target)
+        else:
+            size = len(self._content(node))
         return FileStat(
             node.kind, node.mode, size, node.modified, node.target, node.user, node.group
         )
@@ -490,7 +512,10 @@ class FileSystem:
         node = self._node(path)
         if node.kind == FOLDER:
             raise FileError(IS_DIRECTORY)
-        return node.data
+        return self._content(node)
+
+    def _content(self, node: Node) -> bytes:
+        return self.complete(node.data) if node.is_draft else node.data
 
     def is_writable(self, path: str) -> bool:
         """Tell whether what is at a path, or would be, can be changed."""

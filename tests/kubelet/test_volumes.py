@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from base64 import b64encode, urlsafe_b64decode
+from base64 import b64encode
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from kubepy.api.meta import Object
-from kubepy.kubelet.payloads import MountError, TokenRequest, VolumeSources
+from kubepy.apiserver.podtokens import PodToken
+from kubepy.kubelet.payloads import MountError, VolumeSources
 from kubepy.kubelet.volumes import empty_tree, payload_in, refresh, update_due, volume_tree
 from kubepy.shell.files import FileSystem, Mount, Tree
 from tests.kubelet.objects import NOW, new_node, new_pod
@@ -49,10 +49,10 @@ def pod_with(*volumes: Object, **spec: Any) -> Any:
     return pod
 
 
-def sources_of(objects: Objects, issue_token: Any = None) -> Any:
+def sources_of(objects: Objects) -> Any:
     node = new_node()
     node["status"] = {"allocatable": {"cpu": "4", "memory": "8Gi"}}
-    return VolumeSources(objects.find, node, issue_token)  # type: ignore[arg-type]
+    return VolumeSources(objects.find, node)  # type: ignore[arg-type]
 
 
 def mounted(objects: Objects, volume: Object, **spec: Any) -> Tree:
@@ -264,35 +264,35 @@ TOKEN = projected(
 )
 
 
-def claims_of(token: bytes) -> Any:
-    part = token.split(b".")[1]
-    return json.loads(urlsafe_b64decode(part + b"=" * (-len(part) % 4)))
+def test_token_is_kept_as_what_was_asked_for(objects: Objects) -> None:
+    token = PodToken.from_bytes(contents(mounted(objects, TOKEN))["token"])
+    assert token == PodToken(
+        namespace="shop",
+        account="robot",
+        audience="vault",
+        seconds=3607,
+        pod={"name": "web", "uid": "0f1e"},
+        node=token.node,
+        issued=int(NOW.timestamp()),
+    )
 
 
-def test_token_has_the_claims_of_the_pod(objects: Objects) -> None:
-    claims = claims_of(contents(mounted(objects, TOKEN))["token"])
-    assert claims["sub"] == "system:serviceaccount:shop:robot"
-    assert claims["aud"] == ["vault"]
-    assert claims["exp"] - claims["iat"] == 3607
-    assert claims["kubernetes.io"]["pod"] == {"name": "web", "uid": "0f1e"}
-
-
-def test_token_is_issued_anew_after_most_of_its_life(objects: Objects) -> None:
-    requests: list[TokenRequest] = []
-
-    def issue(pod: Any, request: TokenRequest) -> str:
-        from kubepy.kubelet.payloads import unsigned_token
-
-        requests.append(request)
-        return unsigned_token(pod, request)
-
-    sources = sources_of(objects, issue)
-    pod = pod_with(TOKEN)
-    tree = volume_tree(pod, TOKEN, sources, NOW)
+def test_token_of_a_volume_stays_when_other_files_change(objects: Objects) -> None:
+    volume = projected(*TOKEN["projected"]["sources"], {"configMap": {"name": "colours"}})
+    pod, sources = pod_with(volume), sources_of(objects)
+    tree = volume_tree(pod, volume, sources, NOW)
     assert tree is not None
-    assert not refresh(tree, pod, TOKEN, sources, NOW + timedelta(seconds=2885))
-    assert refresh(tree, pod, TOKEN, sources, NOW + timedelta(seconds=2886))
-    assert [request.now for request in requests] == [NOW, NOW + timedelta(seconds=2886)]
+    before = contents(tree)
+    objects["configmaps", "colours"] = {"data": {"sky": "grey"}}
+    assert refresh(tree, pod, volume, sources, NOW + timedelta(days=1))
+    after = contents(tree)
+    assert (after["token"], after["sky"]) == (before["token"], b"grey")
+
+
+def test_token_is_read_as_what_is_made_of_it(objects: Objects) -> None:
+    files = seen(mounted(objects, TOKEN))
+    files.complete = lambda content: PodToken.from_bytes(content).audience.encode()
+    assert (files.read("/v/token"), files.stat("/v/token").size) == (b"vault", 5)
 
 
 @pytest.mark.parametrize(("context", "mode", "user"), [

@@ -17,9 +17,7 @@ from kubepy.cli.runtime.output import printer_for
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
-    from kubepy.apiserver import tokens
     from kubepy.cli import installation
-    from kubepy.server import certificates
 
 ACCOUNTS = GroupVersionResource.parse("serviceaccounts")
 KINDS = ("Node", "Pod", "Secret")  # to which a token can be bound
@@ -123,14 +121,8 @@ def token(factory: Factory, options: TokenOptions) -> None:
         printer = None
 
     client = factory.client
-    try:
-        client.tokens.key = tokens.SigningKey(
-            certificates.signing_key(factory.private_folder, factory.say)
-        )
-    except ImportError as error:
-        if error.name != "cryptography":
-            raise CliError(str(error)) from None
-        raise CliError(f"this command needs {installation.missing_extra('serve')}") from None
+    if client.tokens.signing_key(factory.say) is None:
+        raise CliError(f"this command needs {installation.missing_extra('serve')}")
 
     options_sent = CreateOptions(field_manager="kubectl-create")
     request = Request("create", ACCOUNTS, factory.namespace, name, "token", options_sent)

@@ -17,6 +17,7 @@ from kubepy.kubelet.modelled.listening import Listeners
 from kubepy.kubelet.modelled.logs import LogStore
 from kubepy.kubelet.modelled.pods import ModelledPods
 from kubepy.kubelet.modelled.records import RECORD, load_record
+from kubepy.kubelet.modelled.tokens import token_reader
 from kubepy.kubelet.network import Network
 from kubepy.kubelet.network.services import target_ports
 from kubepy.runtime.informers import Informers
@@ -130,6 +131,7 @@ def node_agent(
         images={},
         lasting=LastingVolumes(client.value, client.set_values, find),
         defaults=defaults,
+        read_token=token_reader(client),
         absent=client.settings.absent,
     )
     return agent

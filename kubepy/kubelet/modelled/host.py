@@ -43,7 +43,12 @@ from kubepy.kubelet.modelled.programs import mount_of, program_of
 from kubepy.kubelet.modelled.records import PodRecord
 from kubepy.kubelet.modelled.statuses import reported_status
 from kubepy.kubelet.modelled.tokens import VOLUME as ACCOUNT_VOLUME
-from kubepy.kubelet.modelled.tokens import with_account_mount, with_account_volume
+from kubepy.kubelet.modelled.tokens import (
+    ReadToken,
+    unsigned_token,
+    with_account_mount,
+    with_account_volume,
+)
 from kubepy.kubelet.mounts import ContainerFiles, file_reader
 from kubepy.kubelet.network import Network, service_environment
 from kubepy.kubelet.network.listeners import running_containers
@@ -81,6 +86,7 @@ class NodeAgent(NamedTuple):
     :ivar find: looks up a ConfigMap or a Secret.
     :ivar view: reads objects, for the network.
     :ivar defaults: the annotations that pods have by the settings of the cluster.
+    :ivar read_token: makes the tokens of pods when somebody reads their files.
     :ivar absent: what an imported source names and does not hold: no pod waits for it.
     """
 
@@ -93,6 +99,7 @@ class NodeAgent(NamedTuple):
     images: dict[str, dict[str, bool]]
     lasting: LastingVolumes
     defaults: Mapping[str, str]
+    read_token: ReadToken = unsigned_token
     absent: AbsentObjects | None = None
 
     def pod_to_run(self, pod: Pod, node: Node) -> Pod:
@@ -308,7 +315,7 @@ class PodHost:
             lacks=behaviour.lacks,
             own_programs=behaviour.programs if behaviour.is_bare else None,
         )
-        return Machine(
+        machine = Machine(
             files,
             process_environment(
                 self._pod,
@@ -320,6 +327,13 @@ class PodHost:
             now=now,
             surroundings=self._surroundings(record),
         )
+        self._complete_tokens(machine)
+        return machine
+
+    def _complete_tokens(self, machine: Machine) -> None:
+        """Let the processes of a machine read tokens that are good at their time."""
+        read_token = self._agent.read_token
+        machine.files.complete = lambda content: read_token(content, machine.now)
 
     def _user_base(self) -> int:
         """Return the user of the node that root of the pod is; 0 where it is root."""
@@ -438,9 +452,11 @@ class PodHost:
                 Tree.from_json(saved["root"]), self._dns_address()
             )
             surroundings = self._surroundings(record)
-            return Machine.from_json(saved["machine"], files, surroundings)
+            machine = Machine.from_json(saved["machine"], files, surroundings)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             return None  # the program is run again from its begin
+        self._complete_tokens(machine)
+        return machine
 
     def keep(self, record: PodRecord, container: Container, machine: Machine) -> None:
         """Put a machine into the record of its container, and the volumes that have changed."""

@@ -7,10 +7,21 @@ namespace there.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
+
+from kubepy.apiserver.podtokens import PodToken
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.apiserver import tokens
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Container, Pod
+    from kubepy.apiserver.client import Client
+
+ReadToken = Callable[[bytes, datetime], bytes]  # what the file of a token keeps, at a time
 
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 VOLUME = "kube-api-access"
@@ -57,3 +68,25 @@ def _needs_volume(pod: Pod) -> bool:
         for container in containers
         for mount in container.get("volumeMounts") or ()
     )
+
+
+# --- their content --------------------------------------------------------------------------------
+
+
+def token_reader(client: Client) -> ReadToken:
+    """Return what makes the tokens of a cluster's pods when somebody reads their files. It raises
+    FolderError, LockTimeoutError."""
+
+    def read(content: bytes, now: datetime) -> bytes:
+        token = PodToken.from_bytes(content)
+        return client.tokens.of_pod(token, now, client.warn).encode()
+
+    return read
+
+
+def unsigned_token(content: bytes, now: datetime) -> bytes:
+    """Return the token of a pod where there is no server that could sign it."""
+    token = PodToken.from_bytes(content)
+    account = {"name": token.account, "uid": ""}
+    claims = tokens.Issuer().claims_of_pod(token, token.last_issued(now), account)
+    return tokens.unsigned(claims).encode()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from _thread import allocate_lock  # the module threading takes two milliseconds
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Lock
 
 from kubepy.lazy import lazy_imports
 from kubepy.storage import FolderError
@@ -38,7 +38,7 @@ class AccountKeys:
         self._seed = seed
         self._is_fork = is_fork
         self._own = b""
-        self._lock = Lock()
+        self._lock = allocate_lock()
 
     def of_fork(self, seed: int | str | None) -> AccountKeys:
         """Return what finds the key of a fork, which has another seed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from kubepy.api.meta import annotations_of
+from kubepy.api.meta import annotations_of, controller_of
 from kubepy.api.objects.outcomes import OUTCOME, POD_OUTCOME, UnknownOutcomeError
 from kubepy.api.objects.references import ROOT_CA_CONFIG_MAP, references_of
 from kubepy.api.objects.usage import AnnotationError
@@ -45,7 +45,8 @@ def is_left_to_outcome(pod: Pod, node: Node, defaults: Mapping[str, str]) -> boo
 def is_modelled(pod: Pod, node: Node, behaviours: Behaviours, defaults: Mapping[str, str]) -> bool:
     """Tell whether a pod does more than run: it has a command, a probe, a hook or an init
     container, it has a deadline, it reads a ConfigMap, a Secret or a claim, a container of it has
-    ended or is to run another image, or a rule speaks of its life.
+    ended or is to run another image, or a rule speaks of its life; or a Job runs a server, which
+    does not end.
 
     A pod whose outcome an annotation or a default chooses is not modelled: the outcome decides.
     """
@@ -65,10 +66,18 @@ def is_modelled(pod: Pod, node: Node, behaviours: Behaviours, defaults: Mapping[
         return True
     if _differs(pod):
         return True
+    if is_pod_of_job(pod) and any(behaviour.listens is not None for behaviour in known):
+        return True
     return any(
         _does_more_than_run(container, behaviour) or root_problem(pod, container, behaviour)
         for container, behaviour in zip(containers, known, strict=True)
     )
+
+
+def is_pod_of_job(pod: Pod) -> bool:
+    """Tell whether a Job controls a pod: its containers end by themselves, unless it is known that
+    they do not."""
+    return (controller_of(pod) or {}).get("kind") == "Job"
 
 
 def _differs(pod: Pod) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from kubepy.api.clock import format_time, parse_time
-from kubepy.api.meta import controller_of, name_of, namespace_of, nested_list, uid_of
+from kubepy.api.meta import name_of, namespace_of, nested_list, uid_of
 from kubepy.api.objects.images import image_repository
 from kubepy.api.objects.pods import is_restartable_init_container
 from kubepy.api.values.quantity import Quantity
@@ -32,6 +32,7 @@ from kubepy.kubelet.environment import (
 )
 from kubepy.kubelet.images import facts_of, has_busybox
 from kubepy.kubelet.lastingvolumes import unprocessed_claims
+from kubepy.kubelet.modelled.choice import is_pod_of_job
 from kubepy.kubelet.modelled.leniency import (
     ignores_references,
     with_optional_references,
@@ -233,7 +234,7 @@ class PodHost:
     def ends_by_itself(self, container: Container) -> bool:
         """Tell whether programs of which nothing is known end after a moment: those of Jobs, and of
         init containers."""
-        if (controller_of(self._pod) or {}).get("kind") == "Job":
+        if is_pod_of_job(self._pod):
             return True
         if is_restartable_init_container(container):
             return False

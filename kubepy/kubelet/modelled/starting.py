@@ -430,7 +430,7 @@ def set_times(
     set_ruled_times(life, container, record, started)
     behaviour = life.host.behaviour(container)
     is_opaque = life.machine(container["name"]) is None
-    if is_opaque and not behaviour.listens and life.host.ends_by_itself(container):
+    if is_opaque and behaviour.listens is None and life.host.ends_by_itself(container):
         record.ends = record.ends or started
     limit = life.host.memory_limit(container)
     if limit is not None and behaviour.memory is not None and behaviour.memory > limit:

@@ -743,3 +743,18 @@ def test_log_is_kept_byte_by_byte() -> None:
     )
     [entry] = parse_log(dump_log(entries))
     assert entry.text.encode("utf-8", "surrogateescape") == b"a\xff\xc3\xa9\n"
+
+
+@pytest.mark.parametrize(("image", "phase"), [
+    ("registry.k8s.io/pause:3.10", "Running"),
+    ("nginx", "Running"),
+    ("hello-world", "Succeeded"),
+    ("shop:1", "Succeeded"),  # nothing is known of it
+])  # fmt: skip
+def test_pod_of_a_job_ends_unless_its_image_is_known_to_run_on(
+    pods: PodsCluster, image: str, phase: str
+) -> None:
+    pods.run("create", "job", "j", f"--image={image}")
+    pods.advance(3600)
+    [pod] = pods.cluster.client.list("pods", namespace="default")
+    assert pod["status"]["phase"] == phase

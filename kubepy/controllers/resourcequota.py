@@ -3,7 +3,8 @@
 
 The API server charges a quota for objects that are created. This controller calculates the usage
 again when a quota changes, and when usage may have been freed: an object was deleted, a pod has
-ended, or an update changed what the API server does not charge for.
+ended, or an update changed what the API server does not charge for. What somebody writes into the
+status lasts for five minutes, after which upstream calculates all quotas again.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from kubepy.api.errors import NotFound
 from kubepy.api.meta import AnyObject, Object, name_of, namespace_of
 from kubepy.api.objects import quotas
 from kubepy.api.objects.pods import is_pod_terminal
+from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.requests import handwritten
 from kubepy.apiserver.requests.deletion import CRDS
 from kubepy.runtime.informers import (
@@ -26,6 +28,7 @@ from kubepy.runtime.informers import (
     SERVICES,
     ResourceClient,
 )
+from kubepy.runtime.ownwrites import OwnWrites
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
 
 if TYPE_CHECKING:
@@ -54,6 +57,7 @@ class ResourceQuotaController:
         self._scheme = context.scheme
         faults = context.client.settings.faults
         self._needs_resync = faults is not None and faults.late_events is not None
+        self._own_writes = OwnWrites(context.informers)
         self.queue = context.new_queue()
 
     def handlers(self) -> Mapping[str, Handler]:
@@ -73,8 +77,12 @@ class ResourceQuotaController:
     def _quota_changed(self, event: WatchEvent) -> None:
         old = cast("ResourceQuota | None", event.old)
         new = cast("ResourceQuota | None", event.new)
-        if new is not None and (old is None or new["spec"] != old["spec"] or not new.get("status")):
+        if new is None:
+            return
+        if old is None or new["spec"] != old["spec"] or not new.get("status"):
             self.queue.add(event.key)
+        elif not self._own_writes.observe(event) and is_overwritten(old, new):
+            self.queue.add_after(event.key, RESYNC_SECONDS, repeating=True)
 
     def _object_changed(self, event: WatchEvent) -> None:
         """Reconcile the quotas of which usage was freed (``replenishQuota``)."""
@@ -125,7 +133,8 @@ class ResourceQuotaController:
         if status == quota.get("status"):
             return
         with suppress(NotFound):
-            self._quota_client.update_status(quota, status)
+            stored = self._quota_client.update_status(quota, status)
+            self._own_writes.note(key, stored)
 
     def _measured(self, resource: str, namespace: str) -> list[Object]:
         """Return the objects of a resource that count; pods that will not for long are looked at
@@ -137,6 +146,23 @@ class ResourceQuotaController:
         for pod in objects if resource == PODS else ():
             self._await_deletion(Key(PODS, namespace, name_of(pod)), pod)
         return objects
+
+
+def is_overwritten(old: ResourceQuota, new: ResourceQuota) -> bool:
+    """Tell whether somebody has written a status that this controller will write again when it next
+    calculates all quotas: with other limits than those of the spec, or less usage than there was.
+
+    More usage is what the API server charges for an object.
+    """
+    status = new["status"]
+    if status.get("hard") != new["spec"].get("hard"):
+        return True
+    used = status.get("used") or {}
+    used_before = (old.get("status") or {}).get("used") or {}
+    for name, value in used_before.items():
+        if name not in used or Quantity.parse(used[name]) < Quantity.parse(value):
+            return True
+    return False
 
 
 def is_uncharged(event: WatchEvent) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -114,11 +115,13 @@ class Lab(NamedTuple):
 
     def used(self) -> Object:
         """Return what is used after the controller has done what is due."""
+        return cast(Object, self.status()["used"])
+
+    def status(self) -> Object:
+        """Return the status of the quota after the controller has done what is due."""
         assert self.manager.run_until_settled().failures == []
-        status: Object = self.cluster.client.get("resourcequotas", "q", namespace="default")[
-            "status"
-        ]
-        return cast(Object, status["used"])
+        quota = self.cluster.client.get("resourcequotas", "q", namespace="default")
+        return cast(Object, quota["status"])
 
 
 def test_object_that_goes_before_the_controller_has_heard_of_it_does_not_stay_charged(
@@ -181,3 +184,35 @@ def test_quota_of_objects_that_are_served_from_now_on_gets_their_count(lab: Lab)
         },
     )
     assert lab.used() == {"count/boats.example.org": "0"}
+
+
+@pytest.mark.parametrize("written", [
+    {"hard": {"pods": "9"}, "used": {"pods": "1"}},
+    {"hard": {"pods": "5"}, "used": {"pods": "0"}},
+    {"hard": {"pods": "5"}},
+])  # fmt: skip
+def test_status_that_others_have_written_lasts_until_all_quotas_are_calculated(
+    lab: Lab, written: Object
+) -> None:
+    lab.cluster.clock.own = datetime(2026, 1, 1, tzinfo=UTC)
+    lab.make_quota(pods="5")
+    lab.cluster.client.create("pods", pod("a"), namespace="default")
+    before = lab.status()
+    quota = lab.cluster.client.get("resourcequotas", "q", namespace="default")
+    lab.cluster.client.update(
+        "resourcequotas",
+        {**quota, "status": written},
+        namespace="default",
+        subresource="status",
+    )
+    for seconds, expected in ((0, written), (299, written), (300, before)):
+        lab.cluster.clock.own = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
+        assert lab.status() == expected
+
+
+def test_controller_looks_at_no_quota_again_that_it_has_written_itself(lab: Lab) -> None:
+    lab.make_quota(pods="5")
+    lab.cluster.client.create("pods", pod("a"), namespace="default")
+    lab.cluster.client.delete("pods", "a", namespace="default")
+    assert lab.used() == {"pods": "0"}
+    assert lab.manager.queues.all_due() == []

@@ -104,8 +104,10 @@ class Programs:
         that a process has made. Images have scripts of their own in ``/``."""
         files = self._machine.files
         path = posixpath.normpath(path)
-        if any(path.startswith(f"{mount.path.rstrip('/')}/") for mount in files.mounts):
-            return True
+        for mount in files.mounts:
+            is_layer = mount.tree is files.root  # mounted over itself so that nobody writes to it
+            if not is_layer and path.startswith(f"{mount.path.rstrip('/')}/"):
+                return True
         folder = posixpath.dirname(path)
         if folder == "/":
             return False

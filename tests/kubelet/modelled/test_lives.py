@@ -758,3 +758,11 @@ def test_pod_of_a_job_ends_unless_its_image_is_known_to_run_on(
     pods.advance(3600)
     [pod] = pods.cluster.client.list("pods", namespace="default")
     assert pod["status"]["phase"] == phase
+
+
+def test_program_of_an_image_starts_where_nobody_may_write_to_the_image(pods: PodsCluster) -> None:
+    read_only = {"readOnlyRootFilesystem": True}
+    command = ["/bin/sh", "-c", "echo test > /file; sleep 240"]
+    pods.create("p", {**shell(""), "command": command, "securityContext": read_only})
+    assert pods.shown("p") == "1/1 Running 0"
+    assert pods.logs("p") == "/bin/sh: can't create /file: Read-only file system\n"

@@ -22,6 +22,7 @@ from kubepy.kubelet.containerfiles import (
 from kubepy.kubelet.environment import ContainerConfigError, ReadFile
 from kubepy.kubelet.expansion import expand
 from kubepy.kubelet.payloads import is_projection
+from kubepy.kubelet.volumes import is_in_memory
 from kubepy.quoting import quote
 from kubepy.shell.files import REGULAR, FileError, FileSystem, Mount, Node, Tree
 
@@ -133,12 +134,14 @@ class ContainerFiles:
         path = _path_of(mount)
         tree = self._tree(mount)
         read_only = bool(mount.get("readOnly")) or self._is_read_only(mount)
+        is_in_memory = self._is_in_memory(mount)
         sub_path = self._sub_path(mount)
         if sub_path and self._is_shown(mount):
             copy = _node_at(root, path)
-            return Mount(path, tree if copy is None else Tree(copy), read_only=True)
+            tree = tree if copy is None else Tree(copy)
+            return Mount(path, tree, read_only=True, is_in_memory=is_in_memory)
         if not sub_path:
-            return Mount(path, tree, read_only=read_only)
+            return Mount(path, tree, read_only=read_only, is_in_memory=is_in_memory)
         try:
             real_path = FileSystem(tree).real_path(f"/{sub_path}")
         except FileError:
@@ -148,6 +151,7 @@ class ContainerFiles:
             tree,
             real_path.lstrip("/"),
             read_only,
+            is_in_memory,
         )
 
     def _sub_path(self, mount: AnyObject) -> str:
@@ -189,6 +193,10 @@ class ContainerFiles:
         name = mount["name"]
         volume = self._volumes.get(name, {})
         return is_projection(volume)
+
+    def _is_in_memory(self, mount: AnyObject) -> bool:
+        volume = self._volumes.get(mount["name"], {})
+        return is_in_memory(volume)
 
     def _is_read_only(self, mount: AnyObject) -> bool:
         """Tell whether nobody can write to the volume, however it is mounted."""

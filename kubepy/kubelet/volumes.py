@@ -39,6 +39,14 @@ SET_GROUP = 0o2000
 READABLE, WRITABLE, SEARCHABLE = 0o440, 0o660, 0o110  # what a pod's group may do
 
 
+def is_in_memory(volume: AnyObject) -> bool:
+    """Tell whether the files of a volume are on a file system in memory: those that show objects,
+    but for ConfigMaps, and an ``emptyDir`` that says so."""
+    if is_projection(volume):
+        return volume.get("configMap") is None
+    return nested_map(volume, "emptyDir").get("medium") == MEMORY
+
+
 # --- volumes that show objects --------------------------------------------------------------------
 
 
@@ -53,8 +61,7 @@ def volume_tree(pod: Pod, volume: AnyObject, sources: VolumeSources, now: dateti
         sources,
         now,
     )
-    is_on_disk = volume.get("configMap") is not None
-    mode = ON_DISK_MODE if is_on_disk else IN_MEMORY_MODE
+    mode = IN_MEMORY_MODE if is_in_memory(volume) else ON_DISK_MODE
     root = Node(FOLDER, mode, now)
     group = fs_group_of(pod)
     _give_to_group(root, group, READABLE)
@@ -198,13 +205,12 @@ def empty_tree(pod: Pod, volume: AnyObject, now: datetime) -> Tree:
     if image:
         return Tree.of(files_of(image), modified=now)
     source = nested_map(volume, "emptyDir")
-    medium = source.get("medium")
-    is_in_memory = medium == MEMORY
-    mode = IN_MEMORY_MODE if is_in_memory else ON_DISK_MODE
+    is_small = is_in_memory(volume)
+    mode = IN_MEMORY_MODE if is_small else ON_DISK_MODE
     root = Node(FOLDER, mode, now)
     tree = Tree(root)
     limit = source.get("sizeLimit")
-    if is_in_memory and limit is not None:
+    if is_small and limit is not None:
         size = Quantity.parse(limit)
         tree.limit = size.value() or None
     give_to_group(tree, pod)

@@ -243,12 +243,16 @@ def _walk(node: Node) -> Iterator[Node]:
 
 
 class Mount(NamedTuple):
-    """A tree, or a part of it, at a path of a container."""
+    """A tree, or a part of it, at a path of a container.
+
+    :ivar is_in_memory: it is a file system in memory, which has another name.
+    """
 
     path: str
     tree: Tree
     sub_path: str = ""
     read_only: bool = False
+    is_in_memory: bool = False
 
 
 class _Place(NamedTuple):

@@ -163,8 +163,20 @@ def mounted_systems(files: FileSystem) -> list[tuple[str, str, str, str]]:
     systems = [("overlay", "/", "overlay", "rw")]
     for mount in files.mounts:
         access = "ro" if mount.read_only else "rw"
-        systems.append(("/dev/vda1", mount.path, "ext4", access))
+        device, kind = ("tmpfs", "tmpfs") if mount.is_in_memory else ("/dev/vda1", "ext4")
+        systems.append((device, mount.path, kind, access))
     return systems
+
+
+def system_of(files: FileSystem, path: str) -> str:
+    """Return the type of the file system that an absolute path lies on."""
+    real_path = f"{files.real_path(path).rstrip('/')}/"
+    within = [
+        (len(place), kind)
+        for _, place, kind, _ in mounted_systems(files)
+        if real_path.startswith(f"{place.rstrip('/')}/")
+    ]
+    return max(within)[1]
 
 
 def _name_of(process: Process) -> str:

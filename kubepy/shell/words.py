@@ -29,10 +29,18 @@ INSTALLERS = frozenset({"apk", "apt", "apt-get", "dnf", "microdnf", "tdnf", "yum
 PATHS = ("/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/busybox")
 
 
+# Programs in the root of an image, which are known by their paths, and those of their commands that
+# print something and end.
+IN_ROOT = frozenset({"/agnhost", "/agnhost-2"})
+KNOWN_COMMANDS = frozenset(
+    {"dns-server-list", "dns-suffix", "entrypoint-tester", "etc-hosts", "mounttest"}
+)
+
+
 def program_name(word: str) -> str:
-    """Return the name of a program that is called by name or by a usual path; "" for another
-    path."""
-    if "/" not in word:
+    """Return the name of a program that is called by name or by a usual path; the path of one in
+    the root of its image; "" for another path."""
+    if "/" not in word or word in IN_ROOT:
         return word
     folder, name = posixpath.split(word)
     return name if folder in PATHS else ""
@@ -58,6 +66,8 @@ def is_known_command(words: Sequence[str]) -> bool:
     """Tell whether the model knows what a command line does, as far as its words show."""
     if not is_known_program(words[0]):
         return False
+    if words[0] in IN_ROOT:
+        return not KNOWN_COMMANDS.isdisjoint(words[1:2])
     letter = INTERPRETERS.get(program_name(words[0]))
     if letter is None:
         return True

@@ -1,4 +1,5 @@
-"""Programs that run another program in their place: ``env``, ``nohup``, ``nice``, ``timeout``.
+"""Programs that run another program in their place: ``env``, ``nohup``, ``nice``, ``timeout``; and
+one that takes time, as a script.
 
 Only forms that the model knows whole are taken apart here; others are left to the utility of the
 name.
@@ -12,6 +13,7 @@ from typing import NamedTuple
 
 from kubepy.shell.builtins import BadUsage, sleep_seconds
 from kubepy.shell.processes import SIGNALS
+from kubepy.shell.words import IN_ROOT
 
 ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 TERM = SIGNALS["TERM"]
@@ -42,7 +44,16 @@ def wrapped_command(name: str, args: list[str]) -> WrappedCommand | None:
         return _of_nice(args)
     if name == "timeout":
         return _of_timeout(args)
+    if name in IN_ROOT and args[:1] == ["mounttest"]:
+        return _of_mounttest(args[1:])
     return None
+
+
+def _of_mounttest(args: list[str]) -> WrappedCommand | None:
+    from kubepy.shell.utilities.agnhost import loop_script
+
+    script = loop_script(args)
+    return WrappedCommand(["sh", "-c", script]) if script else None
 
 
 def _of_env(args: list[str]) -> WrappedCommand | None:

@@ -160,7 +160,7 @@ def test_agnhost_does_what_its_subcommand_says() -> None:
     assert [health.at(seconds).status for seconds in (9, 11)] == [200, 500]
     variables = [{"name": f"SERVE_PORT_{port}", "value": "foo"} for port in (80, 8080)]
     assert behaviour_of(image, args=["porter"], env=variables).listens == (80, 8080)
-    assert behaviour_of(image, args=["entrypoint-tester", "a"]).runs_for == Length(0.0, 0.0)
+    assert behaviour_of(image, args=["connect", "a:80"]).runs_for == Length(0.0, 0.0)
 
 
 def test_options_go_to_the_program_of_an_entrypoint_that_runs_its_arguments() -> None:

@@ -13,6 +13,7 @@ from kubepy.shell.utility import Utility
 
 with lazy_imports():
     from kubepy.shell.utilities import (
+        agnhost,
         archives,
         awk,
         curl,
@@ -37,6 +38,8 @@ with lazy_imports():
     )
 
 UTILITIES: Mapping[str, Callable[[], Utility]] = {
+    "/agnhost": lambda: agnhost.agnhost,
+    "/agnhost-2": lambda: agnhost.agnhost,
     "arch": lambda: system.arch,
     "awk": lambda: awk.awk,
     "base64": lambda: digests.base64,

@@ -230,6 +230,7 @@ def _memory(kibibytes: int, unit: str) -> str:
 def df(call: Execution, options: Arguments) -> int:
     """Print the file systems of a container with what is in them."""
     trees = {"/": call.files.root}
+    devices = {place: device for device, place, _, _ in mounted_systems(call.files)}
     for mount in call.files.mounts:
         trees[mount.path] = mount.tree
     places = list(trees)
@@ -241,7 +242,7 @@ def df(call: Execution, options: Arguments) -> int:
     unit = options.last_of("h", "k", "m") or "k"
     size_title, free_title = DISK_TITLES[unit]
     rows = [["Filesystem", size_title, "Used", free_title, "Use%", "Mounted on"]]
-    rows += [_disk_row(place, trees[place], unit) for place in places]
+    rows += [[devices[place], *_disk_row(place, trees[place], unit)] for place in places]
     _print_table(call, rows)
     return status
 
@@ -269,7 +270,6 @@ def _disk_row(place: str, tree: Tree, unit: str) -> list[str]:
     used = -(-tree.size // 1024)
     share = -(-used * 100 // total)
     return [
-        "overlay" if place == "/" else "/dev/vda1",
         _disk(total, unit),
         _disk(used, unit),
         _disk(total - used, unit),

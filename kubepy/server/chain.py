@@ -91,6 +91,7 @@ END_SECONDS = 2.0  # … and the end of one
 GZIP_BYTES = 128 * 1024  # ``defaultGzipThresholdBytes``
 WARNING_RUNES, ALL_WARNINGS_RUNES = 256, 4 * 1024  # ``truncateItemRunes``, ``truncateAtTotalRunes``
 SWITCHED = 101
+LOG = "log"  # the subresource
 INTERNAL_ERROR = 1011  # the code with which a WebSocket is closed
 CLOSING = (408, 413, 504)
 READING = ("get", "list", "watch", "head", "options")
@@ -135,7 +136,10 @@ class HandlerChain:
             answer = await self.answer(request, info, receive, warnings)
             if isinstance(answer, StreamResponse) and scope["type"] == WEBSOCKET:
                 abort = scope.get("state", {}).get("abort", nothing)
-                answer = watchsockets.upgrade_of(request, answer, SEND_SECONDS, abort)
+                if info.subresource == LOG:
+                    answer = watchsockets.log_upgrade_of(answer, SEND_SECONDS, abort)
+                else:
+                    answer = watchsockets.upgrade_of(request, answer, SEND_SECONDS, abort)
             if isinstance(answer, Upgrade):
                 protocol = chosen_protocol(scope, answer)
         except Disconnected:

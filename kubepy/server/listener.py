@@ -54,7 +54,7 @@ BUFFER_BYTES = (
     16 * 1024
 )  # of a connection, for what TLS decrypts: asyncio's 256 KiB would make idle ones dear
 OPEN_FILES = 4 * MAX_CONNECTIONS
-CONNECTED = re.compile(r"/api/v1/namespaces/[^/]+/pods/[^/]+/(attach|exec|portforward)")
+CONNECTED = re.compile(r"/api/v1/namespaces/[^/]+/pods/[^/]+/(attach|exec|log|portforward)")
 FORCED = 128  # the exit status of a server that a signal ends at once, less the signal's number
 
 
@@ -99,8 +99,8 @@ class HttpConnection(H11Protocol):
             self._expect_headers()
 
     def _should_upgrade_to_ws(self) -> bool:
-        """Tell whether a request for a WebSocket becomes one: what is neither a watch nor a stream
-        of a pod is answered as if the header was not there."""
+        """Tell whether a request for a WebSocket becomes one: what is neither a watch, nor a stream
+        or the log of a pod, is answered as if the header was not there."""
         scope = cast(MutableMapping[str, Any], self.scope)
         if isinstance(self.app, Gateway):
             scope = self.app.inner_scope(scope)

@@ -51,6 +51,7 @@ from kubepy.server.messages import (
     Response,
     StreamResponse,
 )
+from kubepy.server.websockets import WEBSOCKET
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Node, Pod
@@ -146,16 +147,27 @@ def _time(request: HttpRequest, name: str) -> datetime | None:
 
 
 def log(context: HandlerContext) -> Response | StreamResponse:
-    """Answer with the log of a container, or follow it until the container has ended."""
+    """Answer with the log of a container, or follow it until the container has ended. To a request
+    for a WebSocket the answer is a stream in any case."""
     options = log_options(context.request)
     validate_log_options(context.info.name, options)
     present = _read_log(context.cluster, context.info, options)
     if present is None:
         return Response(204, b"", "")
-    if options.follow and context.application is not None:  # None: ``get --raw``
-        pieces = _follow(context.application, context.info, options, present)
-        return StreamResponse(200, pieces, context.application.stopping, "text/plain")
-    return Response(200, present.data, "text/plain")
+    application = context.application
+    if application is None:  # ``get --raw``
+        return Response(200, present.data, "text/plain")
+    if options.follow:
+        pieces = _follow(application, context.info, options, present)
+    elif context.request.header("upgrade") == WEBSOCKET:
+        pieces = _once(present.data)
+    else:
+        return Response(200, present.data, "text/plain")
+    return StreamResponse(200, pieces, application.stopping, "text/plain")
+
+
+async def _once(data: bytes) -> AsyncIterator[bytes]:
+    yield data
 
 
 def _read_log(cluster: LocalCluster, info: RequestInfo, options: LogOptions) -> ContainerLog | None:

@@ -13,7 +13,15 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from kubepy.api.meta import AnyObject, Object, name_of, namespace_of, nested_map, uid_of
+from kubepy.api.meta import (
+    AnyObject,
+    Object,
+    name_of,
+    namespace_of,
+    nested_list,
+    nested_map,
+    uid_of,
+)
 from kubepy.api.objects.references import CONFIG_MAPS, KINDS, ROOT_CA_CONFIG_MAP, SECRETS, Find
 from kubepy.apiserver.podtokens import PodToken
 from kubepy.kubelet.downward import DownwardError, field_of_pod, resource_for_file
@@ -22,6 +30,7 @@ if TYPE_CHECKING:
     from kubepy.api.typed import Node, Pod
 
 DEFAULT_MODE = 0o644
+CHANGING_FIELDS = ("metadata.labels", "metadata.annotations")
 TOKEN_SECONDS = 3600  # of a token whose source does not say
 NO_TRUST_BUNDLES = "ClusterTrustBundle projection is not supported in static kubelet mode"
 NO_POD_CERTIFICATES = "PodCertificate projection is not supported in static kubelet mode"
@@ -62,6 +71,19 @@ def is_projection(volume: AnyObject) -> bool:
     """Tell whether a volume shows objects of the cluster, so that nobody can write into it."""
     sources = [volume.get(field) for field in _PROJECTIONS]
     return any(source is not None for source in sources)
+
+
+def shows_changing_fields(pod: Pod) -> bool:
+    """Tell whether a volume shows what may change in its own pod: labels, annotations, resources
+    of containers."""
+    for volume in pod["spec"].get("volumes") or ():
+        sources = [volume, *nested_list(volume, "projected", "sources")]
+        for source in sources:
+            for item in nested_list(source, "downwardAPI", "items"):
+                path = nested_map(item, "fieldRef").get("fieldPath") or ""
+                if item.get("resourceFieldRef") or path.startswith(CHANGING_FIELDS):
+                    return True
+    return False
 
 
 def payload_of(

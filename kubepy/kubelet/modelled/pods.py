@@ -17,6 +17,7 @@ from kubepy.kubelet.modelled.life import NORMAL, PodEvent, PodLife
 from kubepy.kubelet.modelled.records import RECORD, PodRecord, load_record
 from kubepy.kubelet.modelled.starting import note_image, note_start
 from kubepy.kubelet.modelled.worker import Foreseen, PodWorker
+from kubepy.kubelet.payloads import shows_changing_fields
 from kubepy.kubelet.volumes import update_due
 from kubepy.runtime.reconcile import Key
 
@@ -171,9 +172,12 @@ class ModelledPods:
         """
         record = self.record(pod, now)
         run_pod = self.agent.pod_to_run(pod, node)
-        worker = PodWorker(run_pod, record, PodHost(self.agent, run_pod, node))
+        host = PodHost(self.agent, run_pod, node)
+        worker = PodWorker(run_pod, record, host)
         moment = max(now, record.at)
         worker.advance(moment)
+        if record.volumes and shows_changing_fields(run_pod):
+            host.refresh_volumes(record, moment)
         if worker.restart(restarts):
             worker.advance(moment)
         is_stuck = annotations_of(pod).get(TERMINATION) == "stuck"

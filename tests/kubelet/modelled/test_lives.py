@@ -766,3 +766,23 @@ def test_program_of_an_image_starts_where_nobody_may_write_to_the_image(pods: Po
     pods.create("p", {**shell(""), "command": command, "securityContext": read_only})
     assert pods.shown("p") == "1/1 Running 0"
     assert pods.logs("p") == "/bin/sh: can't create /file: Read-only file system\n"
+
+
+@pytest.mark.parametrize("is_projected", [False, True])
+def test_volume_shows_the_labels_that_its_pod_has_now(
+    pods: PodsCluster, is_projected: bool
+) -> None:
+    items = [{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}]
+    volume: Object = {"downwardAPI": {"items": items}}
+    if is_projected:
+        volume = {"projected": {"sources": [volume]}}
+    mounts = [{"name": "info", "mountPath": "/info"}]
+    script = "while true; do cat /info/labels; echo; sleep 10; done"
+    container = shell(script, volumeMounts=mounts)
+    pods.create("p", container, volumes=[{"name": "info", **volume}])
+    pods.advance(5)
+    pods.run("label", "pod", "p", "colour=red")
+    pods.advance(5)
+    assert pods.logs("p") == '\ncolour="red"\n'
+    pods.run("label", "pod", "p", "colour=blue", "--overwrite")
+    assert pods.run("exec", "p", "--", "cat", "/info/labels") == 'colour="blue"'

@@ -149,7 +149,9 @@ def body(behaviour: Behaviour, path: str) -> str | None:
 def test_agnhost_does_what_its_subcommand_says() -> None:
     image = "registry.k8s.io/e2e-test-images/agnhost:2.53"
     assert behaviour_of(image).command == ("pause",)
-    assert behaviour_of(image).listens is None
+    assert behaviour_of(image).listens == ()
+    assert behaviour_of(image).log == "Paused\nSignals registered\n"
+    assert behaviour_of(image, command=["sleep", "5"]).log is None
     server = behaviour_of(image, args=["netexec", "--http-port=80"])
     assert server.listens == (80,)
     assert server.entrypoint == ("/agnhost",)

@@ -786,3 +786,19 @@ def test_volume_shows_the_labels_that_its_pod_has_now(
     assert pods.logs("p") == '\ncolour="red"\n'
     pods.run("label", "pod", "p", "colour=blue", "--overwrite")
     assert pods.run("exec", "p", "--", "cat", "/info/labels") == 'colour="blue"'
+
+
+def test_web_server_of_agnhost_gives_the_files_of_its_container(pods: PodsCluster) -> None:
+    image = "registry.k8s.io/e2e-test-images/agnhost:2.63.0"
+    pods.create("web", {"name": "c", "image": image, "args": ["test-webserver"]})
+    address = pods.pod("web")["status"]["podIP"]
+
+    def status(path: str) -> str:
+        script = f"wget -S -O /dev/null {address}{path} 2>&1 | head -n 2"
+        return pods.run("exec", "client", "--", "sh", "-c", script)
+
+    pods.create("client", shell("sleep 10000"))
+    assert "HTTP/1.1 200 OK" in status("/")
+    assert "HTTP/1.1 200 OK" in status("/localhost.crt")
+    pods.run("exec", "web", "--", "mv", "/localhost.crt", "/tmp/")
+    assert "HTTP/1.1 404 Not Found" in status("/localhost.crt")

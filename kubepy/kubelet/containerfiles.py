@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from kubepy.api.meta import AnyObject, namespace_of, nested_list, nested_map
+from kubepy.api.meta import AnyObject, name_of, namespace_of, nested_list, nested_map
 from kubepy.kubelet.environment import (
     CLUSTER_DOMAIN,
     hostname_and_domain,
@@ -137,14 +137,11 @@ def written_files(pod: Pod, node: ClusterNode, dns: str = CLUSTER_DNS) -> dict[s
 
 
 def hosts_file(pod: Pod, node: ClusterNode) -> str:
-    """Return ``/etc/hosts`` of a pod. A node's own file is not known: it has the node's name."""
+    """Return ``/etc/hosts`` of a pod."""
     spec = pod["spec"]
     aliases = _aliases(nested_list(spec, "hostAliases"))
     if spec.get("hostNetwork"):
-        address = internal_ip(node)
-        name = spec.get("nodeName") or ""
-        own_line = f"{address}\t{name}\n"
-        return NODE_HOSTS_HEADER + LOCAL_HOSTS + own_line + aliases
+        return NODE_HOSTS_HEADER + node_hosts_file(node) + aliases
     names, domain = hostname_and_domain(pod)
     if domain:
         names = f"{names}.{domain}\t{names}"
@@ -154,6 +151,11 @@ def hosts_file(pod: Pod, node: ClusterNode) -> str:
         address = entry["ip"]
         own_lines += f"{address}\t{names}\n"
     return HOSTS_HEADER + LOCAL_HOSTS + own_lines + aliases
+
+
+def node_hosts_file(node: ClusterNode) -> str:
+    """Return ``/etc/hosts`` of a node, as most have it: with its own name."""
+    return f"{LOCAL_HOSTS}{internal_ip(node)}\t{name_of(node)}\n"
 
 
 def _aliases(aliases: Sequence[AnyObject]) -> str:

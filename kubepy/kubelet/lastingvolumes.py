@@ -12,17 +12,19 @@ import json
 import posixpath
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from kubepy.api.meta import AnyObject, name_of, namespace_of, nested_map, status_of
 from kubepy.api.objects.references import Find
 from kubepy.api.objects.volumes import capacity
+from kubepy.kubelet.containerfiles import HOSTS, node_hosts_file
 from kubepy.kubelet.payloads import MountError, fs_group_of
 from kubepy.kubelet.volumes import ON_DISK_MODE, give_to_group
 from kubepy.quoting import quote
 from kubepy.shell.files import FOLDER, REGULAR, Node, Tree
 
 if TYPE_CHECKING:
+    from kubepy.api.typed import Node as ClusterNode
     from kubepy.api.typed import Pod
 
 VOLUME_VALUE, HOST_VALUE = "volume/", "host/"  # the first is known to stores
@@ -130,6 +132,10 @@ class LastingVolumes:
         host = Tree()
         for directory in NODE_DIRECTORIES:
             host.put(directory, Node(FOLDER, 0o755))
+        node = self._find("nodes", "", value.removeprefix(HOST_VALUE))
+        if node is not None:
+            data = node_hosts_file(cast("ClusterNode", node)).encode()
+            host.put(HOSTS, Node(REGULAR, 0o644, data=data))
         return host
 
     def _load_path(self, place: LastingPlace, now: datetime) -> Tree:

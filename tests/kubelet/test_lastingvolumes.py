@@ -210,3 +210,15 @@ def test_saved_value_is_the_json_of_the_tree() -> None:
     world = World()
     world.written(CLAIM, "/row", "1")
     assert json.loads(world.values["volume/pv-1"])["limit"] == 1024
+
+
+def test_node_has_a_file_of_hosts_with_its_name() -> None:
+    world = World()
+    node: Object = {"metadata": {"name": "node-1"}, "status": {}}
+    node["status"]["addresses"] = [{"type": "InternalIP", "address": "192.168.0.7"}]
+    world.objects["nodes", "", "node-1"] = node
+    volume = host_path("/etc/hosts", "File")
+    tree = world.volumes.load(pod_with(volume), volume, NOW)
+    lines = tree.root.data.decode().splitlines()
+    assert lines[0] == "127.0.0.1\tlocalhost"
+    assert lines[-1] == "192.168.0.7\tnode-1"

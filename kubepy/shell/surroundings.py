@@ -12,6 +12,7 @@ Headers = tuple[tuple[str, str], ...]
 class NetworkRequest(NamedTuple):
     """A request over HTTP.
 
+    :ivar method: "" where the body is all that was sent, and no HTTP.
     :ivar url: with scheme, host and, where it is not the scheme's own, port.
     :ivar client: the address that it comes from, as far as that is known.
     """

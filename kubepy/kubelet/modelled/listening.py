@@ -13,7 +13,7 @@ from kubepy.kubelet.modelled.programs import program_of
 from kubepy.kubelet.network import Listener
 from kubepy.kubelet.network.listeners import path_of, ports_of, reason_of, running_containers
 from kubepy.shell.files import FileError, FileSystem
-from kubepy.shell.surroundings import HttpAnswer, NetworkRequest
+from kubepy.shell.surroundings import HttpAnswer, NetworkError, NetworkRequest
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Container, Pod
@@ -98,6 +98,8 @@ class Site:
         return answer
 
     def _answer(self, request: NetworkRequest, started: datetime, now: datetime) -> HttpAnswer:
+        if not request.method:
+            return self._answer_nonsense()
         age = (now - started).total_seconds()
         path = path_of(request)
         schedule = schedule_of(self._behaviour, path)
@@ -115,6 +117,13 @@ class Site:
         if self._behaviour.http:
             return _answer(404, b"404 page not found\n")
         return _answer(200, line.encode())
+
+    def _answer_nonsense(self) -> HttpAnswer:
+        """Answer to what is no HTTP, as a server of HTTP does. Raises NetworkError where none is
+        known: what other servers answer is not modelled."""
+        if self._behaviour.http or self._behaviour.serves:
+            return _answer(400, b"400 Bad Request", (("Connection", "close"),))
+        raise NetworkError("reset")
 
     def _variables(self) -> Mapping[str, str]:
         status = self._pod.get("status") or {}

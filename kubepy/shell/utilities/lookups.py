@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from kubepy.shell.files import FileError
-from kubepy.shell.surroundings import NetworkError, NetworkRequest
+from kubepy.shell.surroundings import HttpAnswer, NetworkError, NetworkRequest
 from kubepy.shell.utilities.program import Arguments, ArgumentStyle, Failure, complain, program
 from kubepy.shell.utility import Delay, Execution, Unknown
 
@@ -233,7 +233,7 @@ def _answers(call: Execution, address: str) -> bool:
     return True
 
 
-@program("-z", "-v", "-n", "-w=SECONDS", "-4", "-6", "-q=SECONDS", "-N")
+@program("-z", "-v", "-n", "-t", "-w=SECONDS", "-4", "-6", "-q=SECONDS", "-N")
 def nc(call: Execution, options: Arguments) -> int:
     """Connect to a port, in busybox's words; listening is not known."""
     call.reads_network()
@@ -278,11 +278,13 @@ def _not_connected(call: Execution, options: Arguments, place: str, error: Netwo
 
 
 def _talk(call: Execution, name: str, port: int) -> None:
-    """Send standard input, if it is a request over HTTP, and print the answer."""
-    match = REQUEST_LINE.match(call.stdin)
+    """Send standard input, and print the answer of a server over HTTP."""
+    data = call.stdin  # it is there once
+    match = REQUEST_LINE.match(data)
     if match is None:
+        _talk_nonsense(call, name, port, data)
         return
-    content = call.stdin.replace(b"\r\n", b"\n")
+    content = data.replace(b"\r\n", b"\n")
     head, _, body = content.partition(b"\n\n")
     headers: list[tuple[str, str]] = []
     head_lines = head.decode("latin-1").split("\n")
@@ -298,6 +300,23 @@ def _talk(call: Execution, name: str, port: int) -> None:
     except NetworkError:
         complain(call, "read error: Connection reset by peer")
         return
+    _print_answer(call, answer)
+
+
+def _talk_nonsense(call: Execution, name: str, port: int, data: bytes) -> None:
+    """Send what is no request over HTTP: servers of other protocols have an answer that is not
+    known."""
+    if not data:
+        return
+    request = NetworkRequest("", f"http://{name}:{port}/", (), data)
+    try:
+        answer = call.surroundings.http(request, call.now)
+    except NetworkError:
+        return
+    _print_answer(call, answer)
+
+
+def _print_answer(call: Execution, answer: HttpAnswer) -> None:
     status_line = f"HTTP/1.1 {answer.status} {answer.reason}\r\n"
     call.out(status_line)
     for key, value in answer.headers:

@@ -802,3 +802,23 @@ def test_web_server_of_agnhost_gives_the_files_of_its_container(pods: PodsCluste
     assert "HTTP/1.1 200 OK" in status("/localhost.crt")
     pods.run("exec", "web", "--", "mv", "/localhost.crt", "/tmp/")
     assert "HTTP/1.1 404 Not Found" in status("/localhost.crt")
+
+
+@pytest.mark.parametrize(("image", "answer"), [
+    ("nginx", "HTTP/1.1 400 Bad Request"),
+    ("redis", ""),  # what else it speaks is not modelled
+])  # fmt: skip
+def test_web_server_refuses_what_is_no_http(pods: PodsCluster, image: str, answer: str) -> None:
+    pods.create("server", {"name": "c", "image": image})
+    address = pods.pod("server")["status"]["podIP"]
+    port = {"nginx": 80, "redis": 6379}[image]
+    script = f"echo hello | nc -t -w 2 {address} {port}"
+    pods.create("client", shell("sleep 10000"))
+    output = pods.run("exec", "client", "--", "sh", "-c", script)
+    assert output.partition("\r\n")[0] == answer
+
+
+def test_request_that_is_typed_into_nc_arrives_with_its_headers(pods: PodsCluster) -> None:
+    script = "printf 'GET / HTTP/1.1\\nHost: blog.kubernetes.io\\n\\n' | nc kubernetes.io 80"
+    pods.create("client", shell("sleep 10000"))
+    assert "blog.kubernetes.io" in pods.run("exec", "client", "--", "sh", "-c", script)

@@ -75,6 +75,19 @@ class ContainerFiles:
             files.make_dir(directory, now=now, parents=True)
         return files
 
+    def check(self) -> None:
+        """Raise ContainerConfigError where a part of a volume is to be mounted that cannot be."""
+        for mount in self._mounts:
+            sub_path = self._sub_path(mount)
+            if sub_path and _leads_through_file(self._tree(mount), sub_path):
+                raise self._no_directory(mount)
+
+    def _no_directory(self, mount: AnyObject) -> ContainerConfigError:
+        return ContainerConfigError(
+            f"failed to create subPath directory for volumeMount {quote(mount['name'])} of "
+            f"container {quote(self._container['name'])}"
+        )
+
     def again(self, root: Tree, dns: str = CLUSTER_DNS) -> FileSystem:
         """Return the file system of a container that was created before, with its own layer.
         Raises ContainerConfigError."""
@@ -120,10 +133,7 @@ class ContainerFiles:
             if not files.exists(f"/{sub_path}"):
                 files.make_dir(f"/{sub_path}", now=now, parents=True, mode=tree.root.mode)
         except FileError:
-            raise ContainerConfigError(
-                f"failed to create subPath directory for volumeMount {quote(mount['name'])} of "
-                f"container {quote(self._container['name'])}"
-            ) from None
+            raise self._no_directory(mount) from None
         node = _node_at(tree, sub_path)
         if node is not None and self._is_shown(mount):
             copy = Node.from_json(node.to_json())
@@ -206,6 +216,17 @@ class ContainerFiles:
         return any(
             isinstance(source, Mapping) and source.get("readOnly") for source in volume.values()
         )
+
+
+def _leads_through_file(tree: Tree, sub_path: str) -> bool:
+    """Tell whether a path would lie below a file."""
+    files = FileSystem(tree)
+    folder = posixpath.dirname(f"/{sub_path}".rstrip("/"))
+    while folder != "/":
+        if files.is_file(folder):
+            return True
+        folder = posixpath.dirname(folder)
+    return False
 
 
 def _fix_tokens(node: Node) -> None:

@@ -171,6 +171,18 @@ class PodHost:
             return StartObstacles(containers=held)
         return obstacles
 
+    def sub_path_problem(self, record: PodRecord, container: Container, now: datetime) -> str:
+        """Return why a part of a volume cannot be mounted into a container; "" where it can."""
+        mounts = container.get("volumeMounts") or ()
+        if not any(mount.get("subPath") or mount.get("subPathExpr") for mount in mounts):
+            return ""
+        self._load_trees(record, now)
+        try:
+            self._container_files(container, self._variables(container, record)).check()
+        except ContainerConfigError as error:
+            return str(error)
+        return ""
+
     def mount_problems(self, record: PodRecord, now: datetime) -> list[str]:
         """Return what keeps volumes from being mounted, as the messages of ``FailedMount``."""
         obstacles = obstacles_of(

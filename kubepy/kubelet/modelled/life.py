@@ -58,6 +58,9 @@ class Host(Protocol):
         """Draw a number of seconds from a range: a function of the seed, the pod and the
         purpose."""
 
+    def sub_path_problem(self, record: PodRecord, container: Container, now: datetime) -> str:
+        """Return why a part of a volume cannot be mounted into a container; "" where it can."""
+
     def obstacles(self, container: Container) -> StartObstacles:
         """Return what keeps a container from being created."""
 

@@ -82,7 +82,7 @@ def _configuration_problem(life: PodLife, container: Container) -> str:
     obstacle = life.host.obstacles(container).of(container["name"])
     if obstacle is not None and obstacle.reason == CONFIG_ERROR:
         return obstacle.message
-    return ""
+    return life.host.sub_path_problem(life.record, container, life.now)
 
 
 def _is_held_by_rule(

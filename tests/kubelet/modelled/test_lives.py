@@ -822,3 +822,28 @@ def test_request_that_is_typed_into_nc_arrives_with_its_headers(pods: PodsCluste
     script = "printf 'GET / HTTP/1.1\\nHost: blog.kubernetes.io\\n\\n' | nc kubernetes.io 80"
     pods.create("client", shell("sleep 10000"))
     assert "blog.kubernetes.io" in pods.run("exec", "client", "--", "sh", "-c", script)
+
+
+@pytest.mark.parametrize(("part", "problem"), [
+    ({"subPathExpr": "$(PLACE)"}, "unable to provision SubPath `..`: must not contain '..'"),
+    ({"subPathExpr": "$(NONE)"}, "missing value for NONE"),
+    ({"subPath": "file/below"},
+     'failed to create subPath directory for volumeMount "v" of container "c"'),
+])  # fmt: skip
+def test_container_waits_for_a_part_of_a_volume_that_cannot_be(
+    pods: PodsCluster, part: Object, problem: str
+) -> None:
+    mounts = [{"name": "v", "mountPath": "/v"}]
+    pods.create(
+        "p",
+        shell(
+            "sleep 1000",
+            volumeMounts=[{**mounts[0], **part}],
+            env=[{"name": "PLACE", "value": ".."}],
+        ),
+        initContainers=[{**shell("echo > /v/file", volumeMounts=mounts), "name": "i"}],
+        volumes=[{"name": "v", "emptyDir": {}}],
+    )
+    waiting = pods.state("p")["waiting"]
+    assert (waiting["reason"], waiting["message"]) == ("CreateContainerConfigError", problem)
+    assert f"Error: {problem}" in [message for _, message, _ in pods.events("p")]

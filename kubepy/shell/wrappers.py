@@ -11,9 +11,13 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from kubepy.lazy import lazy_imports
 from kubepy.shell.builtins import BadUsage, sleep_seconds
 from kubepy.shell.processes import SIGNALS
 from kubepy.shell.words import IN_ROOT
+
+with lazy_imports():
+    from kubepy.shell.utilities import agnhost
 
 ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 TERM = SIGNALS["TERM"]
@@ -50,9 +54,7 @@ def wrapped_command(name: str, args: list[str]) -> WrappedCommand | None:
 
 
 def _of_mounttest(args: list[str]) -> WrappedCommand | None:
-    from kubepy.shell.utilities.agnhost import loop_script
-
-    script = loop_script(args)
+    script = agnhost.loop_script(args)
     return WrappedCommand(["sh", "-c", script]) if script else None
 
 

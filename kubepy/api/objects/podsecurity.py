@@ -99,7 +99,7 @@ class LevelVersion(NamedTuple):
         return f"{self.level}:{'latest' if self.minor is None else f'v1.{self.minor}'}"
 
 
-class Violation(NamedTuple):
+class PolicyViolation(NamedTuple):
     reason: str
     detail: str
 
@@ -136,7 +136,7 @@ class CheckedPod(NamedTuple):
         return self.spec.get("hostUsers") is False and self.minor >= 35
 
 
-def violations(policy: LevelVersion, metadata: AnyObject, spec: AnyObject) -> list[Violation]:
+def violations(policy: LevelVersion, metadata: AnyObject, spec: AnyObject) -> list[PolicyViolation]:
     """Return all that a level forbids in a pod, in upstream's order."""
     minor = LATEST if policy.minor is None else min(policy.minor, LATEST)
     pod = CheckedPod(nested_map(metadata, "annotations"), spec, minor)
@@ -146,7 +146,7 @@ def violations(policy: LevelVersion, metadata: AnyObject, spec: AnyObject) -> li
     return [violation for violation in results if violation is not None]
 
 
-Check = Callable[[CheckedPod], Violation | None]
+Check = Callable[[CheckedPod], PolicyViolation | None]
 Applies = Callable[[str, int], bool]
 
 # All checks, with the levels and minor versions to which they apply: those of the baseline by
@@ -199,7 +199,7 @@ def _containers_where(pod: CheckedPod, is_bad: Callable[[AnyObject], Any]) -> li
 
 
 @_check()
-def _app_armor(pod: CheckedPod) -> Violation | None:
+def _app_armor(pod: CheckedPod) -> PolicyViolation | None:
     def kind(context: AnyObject) -> str:
         return str(nested_map(context, "appArmorProfile").get("type", "RuntimeDefault"))
 
@@ -220,7 +220,7 @@ def _app_armor(pod: CheckedPod) -> Violation | None:
     if not setters:
         return None
     shown = [*values, *notes]
-    return Violation(
+    return PolicyViolation(
         _some("forbidden AppArmor profile", len(shown)),
         f"{setters} must not set AppArmor profile type to {_quoted(shown)}",
     )
@@ -231,41 +231,43 @@ def _added(container: AnyObject) -> list[str]:
 
 
 @_check(lambda level, minor: level == "baseline" or minor < 22)
-def _added_capabilities(pod: CheckedPod) -> Violation | None:
+def _added_capabilities(pod: CheckedPod) -> PolicyViolation | None:
     bad = _containers_where(pod, lambda container: set(_added(container)) - _CAPABILITIES)
     names = sorted(
         {name for container in pod.containers for name in _added(container)} - _CAPABILITIES
     )
     detail = f"{_named(bad)} must not include {_quoted(names)} in securityContext.capabilities.add"
     if bad:
-        return Violation("non-default capabilities", detail)
+        return PolicyViolation("non-default capabilities", detail)
     return None
 
 
 @_check()
-def _host_namespaces(pod: CheckedPod) -> Violation | None:
+def _host_namespaces(pod: CheckedPod) -> PolicyViolation | None:
     shared = [
         f"{field}=true" for field in ("hostNetwork", "hostPID", "hostIPC") if pod.spec.get(field)
     ]
     if shared:
-        return Violation("host namespaces", ", ".join(shared))
+        return PolicyViolation("host namespaces", ", ".join(shared))
     return None
 
 
 @_check(lambda level, minor: level == "baseline")
-def _host_paths(pod: CheckedPod) -> Violation | None:
+def _host_paths(pod: CheckedPod) -> PolicyViolation | None:
     names = [
         volume["name"]
         for volume in nested_list(pod.spec, "volumes")
         if volume.get("hostPath") is not None
     ]
     if names:
-        return Violation("hostPath volumes", f"{_some('volume', len(names))} {_quoted(names)}")
+        return PolicyViolation(
+            "hostPath volumes", f"{_some('volume', len(names))} {_quoted(names)}"
+        )
     return None
 
 
 @_check()
-def _host_ports(pod: CheckedPod) -> Violation | None:
+def _host_ports(pod: CheckedPod) -> PolicyViolation | None:
     def ports(container: AnyObject) -> list[str]:
         return [
             str(port["hostPort"])
@@ -280,12 +282,12 @@ def _host_ports(pod: CheckedPod) -> Violation | None:
         f"{', '.join(used)}"
     )
     if bad:
-        return Violation("hostPort", detail)
+        return PolicyViolation("hostPort", detail)
     return None
 
 
 @_check(lambda level, minor: minor >= 34)
-def _hosts_of_probes(pod: CheckedPod) -> Violation | None:
+def _hosts_of_probes(pod: CheckedPod) -> PolicyViolation | None:
     def hosts(container: AnyObject) -> list[str]:
         lifecycle = nested_map(container, "lifecycle")
         handlers = [
@@ -308,28 +310,28 @@ def _hosts_of_probes(pod: CheckedPod) -> Violation | None:
         f"{_quoted(used)}"
     )
     if bad:
-        return Violation("probe or lifecycle host", detail)
+        return PolicyViolation("probe or lifecycle host", detail)
     return None
 
 
 @_check()
-def _privileged(pod: CheckedPod) -> Violation | None:
+def _privileged(pod: CheckedPod) -> PolicyViolation | None:
     bad = _containers_where(pod, lambda container: _context(container).get("privileged"))
     if bad:
-        return Violation(
+        return PolicyViolation(
             "privileged", f"{_named(bad)} must not set securityContext.privileged=true"
         )
     return None
 
 
 @_check(lambda level, minor: level == "baseline" or minor < 35)
-def _proc_mount(pod: CheckedPod) -> Violation | None:
+def _proc_mount(pod: CheckedPod) -> PolicyViolation | None:
     if pod.has_own_users:
         return None
     return _changed_proc_mount(pod)
 
 
-def _changed_proc_mount(pod: CheckedPod) -> Violation | None:
+def _changed_proc_mount(pod: CheckedPod) -> PolicyViolation | None:
     def mount(container: AnyObject) -> str:
         return str(_context(container).get("procMount") or "Default")
 
@@ -337,12 +339,12 @@ def _changed_proc_mount(pod: CheckedPod) -> Violation | None:
     mounts = sorted({mount(container) for container in pod.containers} - {"Default"})
     detail = f"{_named(bad)} must not set securityContext.procMount to {_quoted(mounts)}"
     if bad:
-        return Violation("procMount", detail)
+        return PolicyViolation("procMount", detail)
     return None
 
 
 @_check()
-def _selinux(pod: CheckedPod) -> Violation | None:
+def _selinux(pod: CheckedPod) -> PolicyViolation | None:
     allowed = (*_SELINUX_TYPES, *(("container_engine_t",) if pod.minor >= 31 else ()))
 
     def options(context: AnyObject) -> Object:
@@ -370,7 +372,7 @@ def _selinux(pod: CheckedPod) -> Violation | None:
         for field in ("user", "role")
         if any(option.get(field) for option in all_options)
     ]
-    return Violation(
+    return PolicyViolation(
         "seLinuxOptions",
         f"{setters} set forbidden securityContext.seLinuxOptions: {'; '.join(data)}",
     )
@@ -381,7 +383,7 @@ def _seccomp_type(context: AnyObject) -> str:
 
 
 @_check(lambda level, minor: level == "baseline" or minor < 19)
-def _seccomp(pod: CheckedPod) -> Violation | None:
+def _seccomp(pod: CheckedPod) -> PolicyViolation | None:
     """Check the profiles, in the annotations that carried them before version 1.19."""
     if pod.minor >= 19:
         return _bad_seccomp(pod)
@@ -396,14 +398,14 @@ def _seccomp(pod: CheckedPod) -> Violation | None:
         }
     )
     if bad:
-        return Violation(
+        return PolicyViolation(
             "seccompProfile", f"forbidden {_some('annotation', len(bad))} {', '.join(bad)}"
         )
 
     return None
 
 
-def _bad_seccomp(pod: CheckedPod) -> Violation | None:
+def _bad_seccomp(pod: CheckedPod) -> PolicyViolation | None:
     """Check that the profiles that are set are safe ones."""
     safe = ("", *_SAFE_PROFILES)
     bad = _containers_where(pod, lambda container: _seccomp_type(_context(container)) not in safe)
@@ -412,24 +414,24 @@ def _bad_seccomp(pod: CheckedPod) -> Violation | None:
     values = sorted({_seccomp_type(context) for context in contexts} - set(safe))
     detail = f"{setters} must not set securityContext.seccompProfile.type to {_quoted(values)}"
     if setters:
-        return Violation("seccompProfile", detail)
+        return PolicyViolation("seccompProfile", detail)
     return None
 
 
 @_check()
-def _sysctls(pod: CheckedPod) -> Violation | None:
+def _sysctls(pod: CheckedPod) -> PolicyViolation | None:
     names = [
         sysctl["name"]
         for sysctl in nested_list(pod.context, "sysctls")
         if _SYSCTLS.get(sysctl["name"], 99) > pod.minor
     ]
     if names:
-        return Violation("forbidden sysctls", ", ".join(names))
+        return PolicyViolation("forbidden sysctls", ", ".join(names))
     return None
 
 
 @_check()
-def _windows_host_process(pod: CheckedPod) -> Violation | None:
+def _windows_host_process(pod: CheckedPod) -> PolicyViolation | None:
     def is_bad(context: AnyObject) -> bool:
         return bool(nested_map(context, "windowsOptions").get("hostProcess"))
 
@@ -438,7 +440,7 @@ def _windows_host_process(pod: CheckedPod) -> Violation | None:
     )
     detail = f"{setters} must not set securityContext.windowsOptions.hostProcess=true"
     if setters:
-        return Violation("hostProcess", detail)
+        return PolicyViolation("hostProcess", detail)
     return None
 
 
@@ -452,20 +454,20 @@ def _is_exempt(pod: CheckedPod) -> bool:
 
 
 @_check(lambda level, minor: level == "restricted" and minor >= 8)
-def _privilege_escalation(pod: CheckedPod) -> Violation | None:
+def _privilege_escalation(pod: CheckedPod) -> PolicyViolation | None:
     bad = _containers_where(
         pod, lambda container: _context(container).get("allowPrivilegeEscalation") is not False
     )
     if not bad or _is_exempt(pod):
         return None
-    return Violation(
+    return PolicyViolation(
         "allowPrivilegeEscalation != false",
         f"{_named(bad)} must set securityContext.allowPrivilegeEscalation=false",
     )
 
 
 @_check(lambda level, minor: level == "restricted" and minor >= 22)
-def _dropped_capabilities(pod: CheckedPod) -> Violation | None:
+def _dropped_capabilities(pod: CheckedPod) -> PolicyViolation | None:
     def keeps_some(container: AnyObject) -> bool:
         return "ALL" not in nested_list(_context(container), "capabilities", "drop")
 
@@ -483,17 +485,17 @@ def _dropped_capabilities(pod: CheckedPod) -> Violation | None:
         else []
     )
     if details and not _is_exempt(pod):
-        return Violation("unrestricted capabilities", "; ".join(details))
+        return PolicyViolation("unrestricted capabilities", "; ".join(details))
     return None
 
 
 @_check(lambda level, minor: level == "restricted" and minor >= 35)
-def _any_proc_mount(pod: CheckedPod) -> Violation | None:
+def _any_proc_mount(pod: CheckedPod) -> PolicyViolation | None:
     return _changed_proc_mount(pod)
 
 
 @_check(lambda level, minor: level == "restricted")
-def _volume_types(pod: CheckedPod) -> Violation | None:
+def _volume_types(pod: CheckedPod) -> PolicyViolation | None:
     bad = {
         volume["name"]: next(
             (kind for kind in _OTHER_VOLUMES if volume.get(kind) is not None), "unknown"
@@ -507,12 +509,12 @@ def _volume_types(pod: CheckedPod) -> Violation | None:
         f"{_some('restricted volume type', len(types))} {_quoted(types)}"
     )
     if bad:
-        return Violation("restricted volume types", detail)
+        return PolicyViolation("restricted volume types", detail)
     return None
 
 
 @_check(lambda level, minor: level == "restricted")
-def _runs_as_root(pod: CheckedPod) -> Violation | None:
+def _runs_as_root(pod: CheckedPod) -> PolicyViolation | None:
     if pod.has_own_users:
         return None
     setters = _setters(
@@ -520,7 +522,7 @@ def _runs_as_root(pod: CheckedPod) -> Violation | None:
         _containers_where(pod, lambda container: _context(container).get("runAsNonRoot") is False),
     )
     if setters:
-        return Violation(
+        return PolicyViolation(
             "runAsNonRoot != true", f"{setters} must not set securityContext.runAsNonRoot=false"
         )
 
@@ -529,25 +531,25 @@ def _runs_as_root(pod: CheckedPod) -> Violation | None:
     )
     if pod.context.get("runAsNonRoot") or not silent:
         return None
-    return Violation(
+    return PolicyViolation(
         "runAsNonRoot != true",
         f"pod or {_named(silent)} must set securityContext.runAsNonRoot=true",
     )
 
 
 @_check(lambda level, minor: level == "restricted" and minor >= 23)
-def _root_user(pod: CheckedPod) -> Violation | None:
+def _root_user(pod: CheckedPod) -> PolicyViolation | None:
     setters = _setters(
         pod.context.get("runAsUser") == 0,
         _containers_where(pod, lambda container: _context(container).get("runAsUser") == 0),
     )
     if not setters or pod.has_own_users:
         return None
-    return Violation("runAsUser=0", f"{setters} must not set runAsUser=0")
+    return PolicyViolation("runAsUser=0", f"{setters} must not set runAsUser=0")
 
 
 @_check(lambda level, minor: level == "restricted" and minor >= 19)
-def _no_seccomp(pod: CheckedPod) -> Violation | None:
+def _no_seccomp(pod: CheckedPod) -> PolicyViolation | None:
     if _is_exempt(pod):
         return None
     if (violation := _bad_seccomp(pod)) is not None:
@@ -555,7 +557,7 @@ def _no_seccomp(pod: CheckedPod) -> Violation | None:
     silent = _containers_where(pod, lambda container: not _seccomp_type(_context(container)))
     if _seccomp_type(pod.context) or not silent:
         return None
-    return Violation(
+    return PolicyViolation(
         "seccompProfile",
         f"pod or {_named(silent)} must set securityContext.seccompProfile.type to "
         '"RuntimeDefault" or "Localhost"',

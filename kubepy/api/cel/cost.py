@@ -52,7 +52,7 @@ class CostTracker:
 
     __slots__ = ("cost", "limit")
 
-    def __init__(self, limit: int = PER_CALL_LIMIT) -> None:
+    def __init__(self, limit: float = PER_CALL_LIMIT) -> None:
         self.cost = 0
         self.limit = limit
 

@@ -25,6 +25,7 @@ from kubepy.api.cel.lists import sort_by
 from kubepy.api.cel.operators import field_of, has_field
 from kubepy.api.cel.syntax import (
     CallExpr,
+    Computed,
     Ident,
     ListLiteral,
     Literal,
@@ -117,6 +118,11 @@ def _run(node: Node, scope: Scope, tracker: CostTracker, base: int = 1) -> Any:
 @_handles(Literal)
 def _literal(node: Literal, scope: Scope, tracker: CostTracker, base: int) -> Any:
     return node.value
+
+
+@_handles(Computed)
+def _computed(node: Computed, scope: Scope, tracker: CostTracker, base: int) -> Any:
+    return node.compute(scope, tracker)
 
 
 @_handles(Ident)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
 
@@ -85,6 +86,54 @@ class Macro(NamedTuple):
 MAPPING = ("map", "transformList", "transformMap", "transformMapEntry")
 
 Node = Literal | Ident | Select | CallExpr | ListLiteral | MapLiteral | StructLiteral | Macro
+
+
+class Computed(NamedTuple):
+    """A node that a program has put in the place of another (``replaced``): a function gives its
+    value, and takes the scope and the cost tracker of the evaluation. No parser makes one, so it is
+    none of ``Node``: visitors meet trees as they were parsed."""
+
+    compute: Callable[[Any, Any], Any]
+    at: int
+
+
+def children_of(node: Node) -> tuple[Node, ...]:
+    """Return the nodes right below one, in the order of the text."""
+    match node:
+        case Select():
+            return (node.operand,)
+        case CallExpr():
+            return node.args if node.target is None else (node.target, *node.args)
+        case ListLiteral():
+            return node.items
+        case MapLiteral():
+            return tuple(part for key, value, _ in node.entries for part in (key, value))
+        case StructLiteral():
+            return tuple(value for _, value, _ in node.fields)
+        case Macro():
+            return (node.range, *node.body)
+    return ()
+
+
+def replaced(node: Node, replace: Callable[[Node], Node]) -> Node:
+    """Return a node with each of the nodes right below it replaced by what a function returns."""
+    match node:
+        case Select():
+            return node._replace(operand=replace(node.operand))
+        case CallExpr():
+            target = None if node.target is None else replace(node.target)
+            return node._replace(target=target, args=tuple(map(replace, node.args)))
+        case ListLiteral():
+            return node._replace(items=tuple(map(replace, node.items)))
+        case MapLiteral():
+            entries = ((replace(key), replace(value), mark) for key, value, mark in node.entries)
+            return node._replace(entries=tuple(entries))
+        case StructLiteral():
+            fields = ((name, replace(value), mark) for name, value, mark in node.fields)
+            return node._replace(fields=tuple(fields))
+        case Macro():
+            return node._replace(range=replace(node.range), body=tuple(map(replace, node.body)))
+    return node
 
 
 def dotted(node: Node) -> str:

@@ -7,7 +7,7 @@ export PYTHONDONTWRITEBYTECODE :=
 BIN := $(VENV)/bin
 
 # Unit tests: those of the packages below the command line. Acceptance tests: those that run whole commands.
-UNIT := tests/api tests/apiserver tests/controllers tests/importing tests/insight tests/kubelet tests/runtime tests/scheduler tests/server tests/shell tests/storage
+UNIT := tests/api tests/apiserver tests/controllers tests/fuzz tests/importing tests/insight tests/kubelet tests/runtime tests/scheduler tests/server tests/shell tests/storage
 ACCEPTANCE := tests/bundles tests/cli tests/clients tests/conformance tests/python tests/torture $(wildcard tests/test_*.py)
 # Tests wait: for processes, for clocks, for quiet. So there are more workers than cores.
 CORES := $(shell getconf _NPROCESSORS_ONLN)

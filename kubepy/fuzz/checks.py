@@ -1,0 +1,435 @@
+"""Checks: what must hold in each run, in CEL or built in, and their judgement after each write.
+
+``always`` and ``never`` are judged after every write of a resource that they read, from ``after``
+on, and at the end. ``eventually`` must hold at the end, and with ``within`` must have come to hold
+for good by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kubepy.api.cel.syntax import CallExpr, Computed, Node
+from kubepy.api.cel.values import CelError
+from kubepy.api.clock import format_exact_time
+from kubepy.api.meta import Object, name_of, namespace_of
+from kubepy.api.values.goformat import format_duration, format_value, parse_span
+from kubepy.apiserver.strict_fields import (
+    field_error,
+    join_path,
+    parse_fields,
+    parse_text,
+    shown,
+)
+from kubepy.fuzz.builtin_checks import BUILTINS, Breach, BuiltinChecks
+from kubepy.fuzz.expressions import NOW, CheckExpressionError, compile_check
+from kubepy.fuzz.memo import BodyError, RememberedMacro, evaluate_freely, remember
+from kubepy.fuzz.objectlists import CheckedList, ObjectLists, hash_of
+from kubepy.fuzz.objectlists import CheckError as CheckError
+from kubepy.lazy import lazy_imports
+from kubepy.quoting import printable
+from kubepy.storage import FolderError, Key
+
+with lazy_imports():
+    from kubepy.storage import yaml
+
+if TYPE_CHECKING:
+    from kubepy.apiserver.cluster import LocalCluster
+
+ALWAYS, NEVER, EVENTUALLY, BUILTIN = "always", "never", "eventually", "builtin"
+KINDS = (ALWAYS, NEVER, EVENTUALLY)
+COMPARISONS = {"_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
+MOST_NAMES = 3  # of objects that a message names
+
+
+class Check(NamedTuple):
+    """A check.
+
+    :ivar kind: ``always``, ``never``, ``eventually``; of a built-in one ``builtin``.
+    :ivar expression: "" for a built-in one.
+    :ivar after: the seconds of the cluster's time, from the beginning of the run, before which
+        ``always`` and ``never`` are not judged.
+    :ivar within: the seconds, from the beginning, by which an ``eventually`` must hold for good;
+        None: by the end.
+    """
+
+    name: str
+    kind: str
+    expression: str
+    after: float = 0.0
+    within: float | None = None
+
+
+class Violation(NamedTuple):
+    """A check that does not hold.
+
+    :ivar at: when, in seconds of the cluster's time since the beginning of the run.
+    :ivar moment: the cluster's time, RFC 3339.
+    :ivar key: the object whose write violated it; None: it is so at the end.
+    :ivar revision: that of the write; 0: it is so at the end.
+    :ivar message: one plain sentence.
+    """
+
+    check: str
+    at: float
+    moment: str
+    key: Key | None
+    revision: int
+    message: str
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def parse_checks(path: str, text: str) -> tuple[Check, ...]:
+    """Read a file of checks: a YAML list of maps. Raises FolderError, which names the file, and the
+    line or the field."""
+    try:
+        documents = yaml.load_all(text, unique_keys=True)
+    except yaml.YamlError as error:
+        raise FolderError(f"{printable(path)}: {error}") from None
+    if len(documents) > 1:
+        raise FolderError(f"{printable(path)}: must be one document, not {len(documents)}")
+    value = documents[0].object if documents else None
+    if not isinstance(value, list) or not value:
+        raise field_error(path, "must be a list of checks, at least one")
+    checks = tuple(_parse_check(f"{path}: [{index}]", entry) for index, entry in enumerate(value))
+    _refuse_repeated_names(path, checks)
+    return checks
+
+
+def _refuse_repeated_names(path: str, checks: Iterable[Check]) -> None:
+    names = set[str]()
+    for index, check in enumerate(checks):
+        if check.name in names:
+            raise field_error(f"{path}: [{index}].name", f"{shown(check.name)} is there twice")
+        names.add(check.name)
+
+
+def _parse_check(path: str, value: Any) -> Check:
+    parsers = {
+        "name": parse_text,
+        **dict.fromkeys(KINDS, _parse_expression),
+        "after": _parse_time,
+        "within": _parse_time,
+    }
+    fields = parse_fields(path, value, parsers, ("name",))
+    kinds = [kind for kind in KINDS if kind in fields]
+    if len(kinds) != 1:
+        count = "only one" if kinds else "one"
+        raise field_error(path, f"must have {count} of {', '.join(KINDS)}")
+    kind = kinds[0]
+    misplaced = "after" if kind == EVENTUALLY else "within"
+    if misplaced in fields:
+        others = "always or never" if kind == EVENTUALLY else "eventually"
+        raise field_error(join_path(path, misplaced), f"goes with {others} only")
+    return Check(fields["name"], kind, fields[kind], fields.get("after", 0.0), fields.get("within"))
+
+
+def _parse_expression(path: str, value: Any) -> str:
+    text = parse_text(path, value)
+    try:
+        compile_check(text)
+    except CheckExpressionError as error:
+        raise field_error(path, str(error)) from None
+    return text
+
+
+def _parse_time(path: str, value: Any) -> float:
+    try:
+        seconds = parse_span(value) if isinstance(value, str) else -1.0
+    except ValueError:
+        seconds = -1.0
+    if seconds < 0:
+        raise field_error(path, f"{shown(value)} is not a duration such as 20m")
+    return seconds
+
+
+def builtin(name: str) -> Check:
+    """Return a built-in check by its name. Raises FolderError, which lists the names."""
+    if name not in BUILTINS:
+        raise field_error(
+            shown(name), f"is no built-in check: must be one of {', '.join(BUILTINS)}"
+        )
+    return Check(name, BUILTIN, "")
+
+
+# --- judging --------------------------------------------------------------------------------------
+
+
+class JudgedCheck:
+    """A check in CEL over the objects of one run.
+
+    :ivar holds: its value when it was judged last; None: it was not yet, or could not be evaluated.
+    :ivar holds_since: the seconds after which an ``eventually`` has held without a break; None: it
+        does not hold.
+    """
+
+    def __init__(self, check: Check, lists: ObjectLists) -> None:
+        expression = compile_check(check.expression)
+        self.check = check
+        self.lists: list[CheckedList] = [lists.add(name) for name in sorted(expression.variables)]
+        self.reads_time = expression.reads_time
+        self.node = remember(expression.node, lists.by_variable, lists.scope)
+        self.holds: bool | None = None
+        self.holds_since: float | None = None
+
+    @property
+    def is_judged_at_end(self) -> bool:
+        """Whether it matters only at the end."""
+        return self.check.kind == EVENTUALLY and self.check.within is None
+
+    def evaluate(self, scope: Object, key: Key | None) -> bool:
+        """Return whether the expression is true. Raises CheckError.
+
+        :param key: of the object that was written last; None: of none.
+        """
+        self.holds = None
+        try:
+            value = evaluate_freely(self.node, scope)
+        except CelError as error:
+            raise self._error(error, key) from None
+        if not isinstance(value, bool):
+            raise CheckError(printable(f"check {self.check.name}: is neither true nor false"))
+        self.holds = value
+        return value
+
+    def _error(self, error: CelError, key: Key | None) -> CheckError:
+        if isinstance(error, BodyError):
+            place = f" of {_kind_and_name(error.obj)}"
+        else:
+            place = f" after a write of {_said(key)}" if key is not None else ""
+        return CheckError(
+            printable(f"check {self.check.name}: cannot be evaluated{place}: {error}")
+        )
+
+    def note(self, scope: Object, key: Key | None, at: float) -> None:
+        """Take in how an ``eventually`` stands after a write. What cannot be evaluated yet does not
+        hold yet."""
+        try:
+            holds = self.evaluate(scope, key)
+        except CheckError:
+            holds = False
+        if not holds:
+            self.holds_since = None
+        elif self.holds_since is None:
+            self.holds_since = at
+
+
+class CheckSuite:
+    """The checks of one run.
+
+    :param cluster: the fork of the run, before anything is done on it.
+    :ivar violation: the first one.
+    :ivar resources: those that any check reads, whose writes :meth:`note` must be told of; None:
+        all.
+    """
+
+    def __init__(self, checks: Iterable[Check], cluster: LocalCluster) -> None:
+        checks = tuple(checks)
+        self.violation: Violation | None = None
+        self._clock = cluster.clock
+        self._client = cluster.controller_client
+        self._start = cluster.clock.now()
+        self._lists = ObjectLists(self._client, cluster.scheme)
+        self._judged = [
+            JudgedCheck(check, self._lists) for check in checks if check.kind != BUILTIN
+        ]
+        names = [check.name for check in checks if check.kind == BUILTIN]
+        self._builtin = BuiltinChecks(names, cluster, self._lists)
+        self._of_list: dict[int, list[JudgedCheck]] = {}  # by the id() of a list
+        for judged in self._judged:
+            if not judged.is_judged_at_end:
+                for read in judged.lists:
+                    self._of_list.setdefault(id(read), []).append(judged)
+        self._timed = [judged for judged in self._judged if judged.reads_time]
+        # Those whose time has not come, the next one last.
+        self._waiting = sorted(
+            (judged for judged in self._judged if judged.check.after),
+            key=lambda judged: -judged.check.after,
+        )
+        self.resources = None if self._timed or self._waiting else self._lists.resources
+        for judged in self._judged:
+            if judged.check.within is not None:
+                judged.note(self._scope(), None, 0.0)
+
+    def _scope(self) -> Object:
+        scope = self._lists.scope
+        if self._timed:
+            scope[NOW] = self._clock.now()
+        return scope
+
+    def _elapsed(self) -> float:
+        return (self._clock.now() - self._start).total_seconds()
+
+    # --- during the run
+
+    def note(self, key: Key, obj: Object | None, user: Object) -> None:
+        """Judge the checks that a write concerns: an observer of requests. Raises CheckError."""
+        changed = self._lists.take(key, obj)
+        if self.violation is not None:
+            return
+        due = self._due(changed)
+        if not due:
+            return
+        at = self._elapsed()
+        scope = self._scope()
+        key = key if key.name or obj is None else key._replace(name=name_of(obj))
+        for judged in due:
+            self._judge(judged, scope, key, at)
+            if self.violation is not None:
+                return
+
+    def _due(self, changed: Collection[CheckedList]) -> list[JudgedCheck]:
+        """Return the checks to judge after some lists have changed."""
+        due: list[JudgedCheck] = [*self._timed]
+        if self._waiting:
+            at = self._elapsed()
+            while self._waiting and self._waiting[-1].check.after <= at:
+                due.append(self._waiting.pop())
+        for found in changed:
+            due += self._of_list.get(id(found), ())
+        if len(due) > 1:
+            return list(dict.fromkeys(due))
+        return due
+
+    def _judge(self, judged: JudgedCheck, scope: Object, key: Key | None, at: float) -> None:
+        """Judge one check after the write of a key; None: at the end."""
+        check = judged.check
+        if check.kind == EVENTUALLY:
+            judged.note(scope, key, at)
+        elif at >= check.after and judged.evaluate(scope, key) is (check.kind == NEVER):
+            revision = self._client.revision() if key is not None else 0
+            self._violate(check, at, key, revision, _broken(judged, scope, key))
+
+    def _violate(
+        self, check: Check, at: float, key: Key | None, revision: int, message: str
+    ) -> None:
+        moment = format_exact_time(self._clock.now())
+        self.violation = Violation(check.name, at, moment, key, revision, printable(message))
+
+    def note_failure(self, controller: str, key: Key, error: Exception) -> None:
+        """Take in that a sync of a controller, or a request (controller ""), has failed."""
+        self._take_breach(self._builtin.note_failure(controller, key, error))
+
+    def note_success(self, controller: str, key: Key) -> None:
+        """Take in that a sync of a controller has succeeded."""
+        self._builtin.note_success(controller, key)
+
+    def _take_breach(self, breach: Breach | None) -> None:
+        if breach is not None and self.violation is None:
+            moment = breach.moment or self._clock.now()
+            self.violation = Violation(
+                breach.check,
+                (moment - self._start).total_seconds(),
+                format_exact_time(moment),
+                breach.key,
+                breach.revision,
+                printable(breach.message),
+            )
+
+    # --- at the end
+
+    def finish(self, *, settled: bool) -> None:
+        """Judge what is judged at the end: the run is over. Raises CheckError.
+
+        :param settled: nothing is due any more but what repeats for ever.
+        """
+        if self.violation is not None:
+            return
+        self._lists.read_all()
+        at = self._elapsed()
+        scope = self._scope()
+        for judged in self._judged:
+            if judged.check.kind == EVENTUALLY:
+                self._judge_in_the_end(judged, scope, at)
+            else:
+                self._judge(judged, scope, None, at)
+            if self.violation is not None:
+                return
+        self._take_breach(self._builtin.finish(settled=settled))
+
+    def _judge_in_the_end(self, judged: JudgedCheck, scope: Object, at: float) -> None:
+        """Judge an ``eventually``."""
+        check = judged.check
+        text = _shown_expression(check)
+        if not judged.evaluate(scope, None):
+            reason = _reason(judged.node, scope, value=False)
+            self._violate(check, at, None, 0, f"{text} must hold at the end, but did not{reason}")
+            return
+        since = at if judged.holds_since is None else judged.holds_since
+        if check.within is not None and since > check.within:
+            limit = format_duration(check.within)
+            message = (
+                f"{text} must hold within {limit}, but held only from {format_duration(since)} on"
+            )
+            self._violate(check, at, None, 0, message)
+
+    def digest(self) -> int:
+        """Return 64 bits of what the checks read now: of each object the values of the bodies that
+        are remembered, and whether it is being deleted, without its name; the numbers of objects;
+        how the checks stand."""
+        standing = tuple([judged.holds for judged in self._judged])
+        return hash_of((self._lists.digest(), standing))
+
+
+# --- messages -------------------------------------------------------------------------------------
+
+
+def _broken(judged: JudgedCheck, scope: Object, key: Key | None) -> str:
+    """Return the sentence about an ``always`` or ``never`` that is broken."""
+    check = judged.check
+    is_never = check.kind == NEVER
+    when = f"after a write of {_said(key)}" if key is not None else "at the end"
+    rule = "must never hold, but did" if is_never else "must always hold, but did not"
+    reason = _reason(judged.node, scope, value=is_never)
+    return f"{_shown_expression(check)} {rule} {when}{reason}"
+
+
+def _shown_expression(check: Check) -> str:
+    return f"“{' '.join(check.expression.split())}”"
+
+
+def _reason(node: Node, scope: Object, *, value: bool) -> str:
+    """Return what makes an expression true or false, as far as one can say it in a few words."""
+    part = _decisive_part(node, scope, value)
+    macro = part.compute if isinstance(part, Computed) else None
+    if isinstance(macro, RememberedMacro):
+        names = [_kind_and_name(obj) for obj in macro.objects_with(value, scope)]
+        more = ", …" if len(names) > MOST_NAMES else ""
+        return f": {', '.join(names[:MOST_NAMES])}{more}" if names else ""
+    if isinstance(part, CallExpr) and part.function in COMPARISONS:
+        sides = [evaluate_freely(side, scope) for side in part.args]
+        if not any(isinstance(side, list | dict) for side in sides):
+            left, right = map(format_value, sides)
+            said = "it was" if value else "it was not"
+            return f": {said} {left} {COMPARISONS[part.function]} {right}"
+    return ""
+
+
+def _decisive_part(node: Node, scope: Object, value: bool) -> Node:
+    """Return the part of ``&&`` and ``||`` that alone makes an expression true or false."""
+    decided = {"_&&_": False, "_||_": True}
+    while isinstance(node, CallExpr) and decided.get(node.function) is value:
+        node = next(part for part in node.args if _is(part, scope, value))
+    return node
+
+
+def _is(node: Node, scope: Object, value: bool) -> bool:
+    try:
+        return evaluate_freely(node, scope) is value
+    except CelError:
+        return False
+
+
+def _said(key: Key) -> str:
+    """Return an object as messages name it: ``pods default/web-1``."""
+    return f"{key.resource} {key.namespace and f'{key.namespace}/'}{key.name}".rstrip("/ ")
+
+
+def _kind_and_name(obj: Object) -> str:
+    """Return an object by its kind: ``Pod default/web-1``."""
+    namespace = namespace_of(obj)
+    name = f"{namespace}/{name_of(obj)}" if namespace else name_of(obj)
+    return f"{obj.get('kind', 'object')} {name}"

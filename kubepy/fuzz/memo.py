@@ -1,0 +1,306 @@
+"""Memory of the bodies of macros: of ``pods.all(p, BODY)`` the value of BODY for each pod.
+
+Stored objects never change, so a body that reads nothing but its object has one value for it. One
+write then costs at most one evaluation of each body, however many objects there are, and none of a
+body whose fields are in the new object what they were in the old one. A body that reads other lists
+as well is remembered until one of them changes; one that reads its own list, the time, or the
+variable of a macro around it is not remembered.
+
+``remember`` puts a :class:`~kubepy.api.cel.syntax.Computed` in the place of such a macro. Values
+and errors are those of the plain interpreter; errors also say of which object they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import compress, repeat
+from math import inf
+from typing import Any, NamedTuple, cast
+
+from kubepy.api.cel.cost import CostTracker
+from kubepy.api.cel.interpreter import Scope, evaluate
+from kubepy.api.cel.syntax import Computed, Ident, Macro, Node, replaced
+from kubepy.api.cel.values import CelError
+from kubepy.api.meta import Object
+from kubepy.fuzz.expressions import free_names
+from kubepy.fuzz.footprint import Path, are_same_at, paths_of
+from kubepy.fuzz.objectlists import CheckedList
+
+Lists = Mapping[str, CheckedList]  # by the names of their variables
+REMEMBERED = ("all", "exists", "exists_one", "existsOne", "filter", "map")
+UNKNOWN = object()
+FAILED = "failed"  # the token of a body that cannot be evaluated
+
+
+class BodyError(CelError):
+    """The body of a macro that cannot be evaluated, and the object for which it cannot."""
+
+    def __init__(self, message: str, obj: Object) -> None:
+        super().__init__(message)
+        self.obj = obj
+
+
+class FailedBody(NamedTuple):
+    """An error in the place of a value."""
+
+    message: str
+    obj: Object
+
+
+def evaluate_freely(node: Node, scope: Scope) -> Any:
+    """Return the value of an expression, whatever it costs. Raises CelError."""
+    return evaluate(node, scope, CostTracker(inf))
+
+
+def remember(node: Node, lists: Lists, scope: Scope) -> Node:
+    """Return an expression that remembers the bodies of its macros.
+
+    :param lists: by the names of their variables.
+    :param scope: the objects of all lists, by these names.
+    """
+    return _Rememberer(lists, scope).rebuild(node, frozenset())
+
+
+class MacroRange(NamedTuple):
+    """The objects that a macro goes over: those of a list for which all guards are true. Guards are
+    None where they are not remembered."""
+
+    objects: CheckedList
+    guards: tuple[RememberedBody, ...] | None = ()
+
+
+class RememberedBody:
+    """The body of a macro, with its values.
+
+    :param variable: that of the macro.
+    :param guards: the bodies of the filters before it.
+    :param is_condition: it must be true or false.
+    :param paths: those of the fields that it reads; None: it reads all.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        variable: str,
+        guards: tuple[RememberedBody, ...],
+        paths: tuple[Path, ...] | None,
+        *,
+        is_condition: bool,
+    ) -> None:
+        self._node = node
+        self._variable = variable
+        self._guards = guards
+        self._is_condition = is_condition
+        self._paths = paths
+        # By the id() of the object, which its list holds; a FailedBody where there is no value.
+        self._values: dict[int, Any] = {}
+
+    def replace(self, old: Object, new: Object | None) -> None:
+        """Forget the value of an object, or take it over for another in its place."""
+        value = self._values.pop(id(old), UNKNOWN)
+        if value is UNKNOWN or new is None or self._paths is None or type(value) is FailedBody:
+            return
+        for path in self._paths:
+            if not are_same_at(path, old, new):
+                return
+        self._values[id(new)] = value
+
+    def clear(self) -> None:
+        """Forget all values."""
+        self._values.clear()
+
+    def values(self, objects: Sequence[Object], scope: Scope, tracker: CostTracker) -> list[Any]:
+        """Return the values for some objects."""
+        known = self._values
+        values = list(map(known.get, map(id, objects), repeat(UNKNOWN)))
+        if UNKNOWN in values:
+            inner = dict(scope)
+            for index, value in enumerate(values):
+                if value is UNKNOWN:
+                    values[index] = self._compute(objects[index], inner, tracker)
+        return values
+
+    def _compute(self, obj: Object, inner: dict[str, Any], tracker: CostTracker) -> Any:
+        """Return the value for an object, and remember it.
+
+        :param inner: the scope, in which the variable is set.
+        """
+        inner[self._variable] = obj
+        value: Any
+        try:
+            value = evaluate(self._node, inner, tracker)
+        except BodyError as error:
+            value = FailedBody(str(error), error.obj)
+        except CelError as error:
+            value = FailedBody(str(error), obj)
+        else:
+            if self._is_condition and not isinstance(value, bool):
+                value = FailedBody("no such overload", obj)
+        self._values[id(obj)] = value
+        return value
+
+    def token(self, scope: Scope, obj: Object) -> Any:
+        """Return what a digest has of the value for an object of the list; None where a guard keeps
+        the macro from it."""
+        for guard in self._guards:
+            if guard.token(scope, obj) is not True:
+                return None
+        [value] = self.values([obj], scope, CostTracker(inf))
+        return FAILED if isinstance(value, FailedBody) else value
+
+
+class RememberedMacro:
+    """A macro over objects, with the memory of its body. Called, it returns its value.
+
+    :ivar name: that of the macro.
+    """
+
+    def __init__(self, name: str, over: Node, body: RememberedBody) -> None:
+        self.name = name
+        self.body = body
+        self._range = over
+
+    def __call__(self, scope: Scope, tracker: CostTracker) -> Any:
+        objects = evaluate(self._range, scope, tracker)
+        values = self.body.values(objects, scope, tracker)
+        match self.name:
+            case "all":
+                return self._quantified(values, decisive=False)
+            case "exists":
+                return self._quantified(values, decisive=True)
+            case "filter":
+                _check(values)
+                return list(compress(objects, values))
+            case "map":
+                _check(values)
+                return values
+        _check(values)
+        return values.count(True) == 1
+
+    def _quantified(self, values: Sequence[Any], *, decisive: bool) -> bool:
+        if values.count(not decisive) == len(values):
+            return not decisive
+        if values.count(decisive):
+            return decisive
+        _check(values)
+        return not decisive
+
+    def objects_with(self, value: bool, scope: Scope) -> list[Object]:
+        """Return the objects for which the body has a value."""
+        tracker = CostTracker(inf)
+        objects = evaluate(self._range, scope, tracker)
+        values = self.body.values(objects, scope, tracker)
+        return [obj for obj, known in zip(objects, values, strict=True) if known is value]
+
+
+def _check(values: Iterable[Any]) -> None:
+    """Raise the first error among some values."""
+    for value in values:
+        if type(value) is FailedBody:
+            raise BodyError(*value)
+
+
+class NamingBody:
+    """A body that is not remembered: an error in it says of which object it is."""
+
+    def __init__(self, node: Node, variable: str) -> None:
+        self._node = node
+        self._variable = variable
+
+    def __call__(self, scope: Scope, tracker: CostTracker) -> Any:
+        try:
+            return evaluate(self._node, scope, tracker)
+        except BodyError:
+            raise
+        except CelError as error:
+            raise BodyError(str(error), scope[self._variable]) from None
+
+
+class _Rememberer:
+    """Rebuilds an expression.
+
+    :ivar _chosen: the objects that filters choose, by the ``id()`` of the rebuilt filter.
+    """
+
+    def __init__(self, lists: Lists, scope: Scope) -> None:
+        self._lists = lists
+        self._scope = scope
+        self._chosen: dict[int, MacroRange] = {}
+
+    def rebuild(self, node: Node, bound: frozenset[str]) -> Node:
+        """Return a node that remembers.
+
+        :param bound: the variables of the macros around it.
+        """
+        if not isinstance(node, Macro):
+            return replaced(node, lambda child: self.rebuild(child, bound))
+        over = self.rebuild(node.range, bound)
+        inner = bound | set(node.variables)
+        body = tuple(self.rebuild(part, inner) for part in node.body)
+        objects = self._range_of(over, bound)
+        if objects is None:
+            return node._replace(range=over, body=body)
+        return self._over_objects(node, node._replace(range=over, body=body), objects, bound)
+
+    def _range_of(self, over: Node, bound: frozenset[str]) -> MacroRange | None:
+        """Return which stored objects a range has; None where it may have others."""
+        if isinstance(over, Ident) and over.name not in bound and over.name in self._lists:
+            return MacroRange(self._lists[over.name])
+        return self._chosen.get(id(over))
+
+    def _over_objects(
+        self, node: Macro, rebuilt: Macro, over: MacroRange, bound: frozenset[str]
+    ) -> Node:
+        """Return a macro over stored objects, which remembers its body if it can."""
+        read = self._read_by(node)
+        guards: tuple[RememberedBody, ...] | None = None
+        new: Node
+        if read is not None and not read & bound and not self._reads_own_list(read, over):
+            body = self._remembered(node, rebuilt, over, read)
+            new = _computed(RememberedMacro(node.name, rebuilt.range, body), node.at)
+            if over.guards is not None:
+                guards = (*over.guards, body)
+        else:
+            item = node.variables[-1]
+            named = (_computed(NamingBody(part, item), node.at) for part in rebuilt.body)
+            new = rebuilt._replace(body=tuple(named))
+        if node.name == "filter":
+            self._chosen[id(new)] = MacroRange(over.objects, guards)
+        return new
+
+    def _read_by(self, node: Macro) -> frozenset[str] | None:
+        """Return the names that a macro's body reads beside the macro's variable; None for a macro
+        that cannot remember its body."""
+        if node.name not in REMEMBERED or len(node.variables) != 1 or len(node.body) != 1:
+            return None
+        return free_names(node.body[0]) - set(node.variables)
+
+    def _reads_own_list(self, read: frozenset[str], over: MacroRange) -> bool:
+        """Return whether a body reads the list that it is about, or what is no list."""
+        return any(self._lists.get(name, over.objects) is over.objects for name in read)
+
+    def _remembered(
+        self, node: Macro, rebuilt: Macro, over: MacroRange, read: frozenset[str]
+    ) -> RememberedBody:
+        """Return the body of a macro with a memory, which the lists know from now on."""
+        is_condition = node.name != "map"
+        variable = node.variables[0]
+        body = RememberedBody(
+            rebuilt.body[0],
+            variable,
+            over.guards or (),
+            paths_of(node.body[0], variable),
+            is_condition=is_condition,
+        )
+        over.objects.memories.append(body)
+        for name in sorted(read):
+            self._lists[name].dependents.append((body, over.objects))
+        if over.guards is not None:
+            over.objects.abstracts.append(partial(body.token, self._scope))
+        return body
+
+
+def _computed(compute: Callable[[Scope, CostTracker], Any], at: int) -> Node:
+    """Return the node whose value a function gives."""
+    return cast(Node, Computed(compute, at))

@@ -28,7 +28,7 @@ from kubepy.api.meta import (
 )
 from kubepy.api.objects.pods import is_pod_ready, phase_of
 from kubepy.apiserver.views import from_stored
-from kubepy.insight import Timeline
+from kubepy.insight import Step, Timeline
 from kubepy.insight.availability import JOBS, Availability, judge
 from kubepy.insight.bounds import DAEMON_SETS
 from kubepy.insight.harm import as_controller_counts
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
     from kubepy.fuzz.objectlists import ObjectLists
     from kubepy.storage.state import State
+    from kubepy.storage.timeline import TimelineEntry
 
 BOUNDS, SETTLES, OWNERS = "bounds", "settles", "owners"
 CONFLICT_STORM, INTERNAL_ERROR = "no-conflict-storm", "no-internal-error"
@@ -245,8 +246,7 @@ def _breach_at(
     if lack.step:
         step = timeline.steps[lack.step - 1]
         at = step.at
-        written = step.key
-        revision = revision_of(cluster, step.key, at, step.action, after)
+        written, revision = write_of(cluster, step, after)
     limit = f"its budget {lack.bounds.budget}" if lack.bounds.budget else "its strategy"
     message = (
         f"{said(key)} had {lack.numbers.available} available pods of {lack.numbers.desired}, "
@@ -255,25 +255,31 @@ def _breach_at(
     return Breach(BOUNDS, at, written, revision, message)
 
 
-def revision_of(cluster: LocalCluster, key: Key, at: datetime, action: str, after: int) -> int:
-    """Return the revision of the write that made a step, 0 where no write did.
+def write_of(cluster: LocalCluster, step: Step, after: int) -> tuple[Key, int]:
+    """Return the object and the revision of the write that made a step; revision 0 where only time
+    did.
 
-    Of several writes at that moment it is the one that makes the step by itself, or else the last
-    before it.
+    Of several writes of the object at that moment it is the first that makes the step by itself, or
+    else the last. A pod may also become unavailable by a write of its owner.
     """
-    revision = 0
-    for entry in entries_of(cluster, None, after):
-        if entry.key != key or moment(entry) != at:
-            continue
-        revision = int(entry.revision)
-        before, after_write = (
-            None if stored is None else from_stored(key.resource, stored)
-            for stored in (entry.before, entry.after)
-        )
-        made = actions(key.resource, before, after_write, entry.note)
-        if action in [step.name for step in made]:
-            break
-    return revision
+    at_once = [entry for entry in entries_of(cluster, None, after) if moment(entry) == step.at]
+    of_object = [entry for entry in at_once if entry.key == step.key]
+    for entry in of_object:
+        if step.action in _actions_of(entry):
+            return entry.key, entry.revision
+    for entry in reversed(of_object or at_once):
+        return entry.key, entry.revision
+    return step.key, 0
+
+
+def _actions_of(entry: TimelineEntry) -> list[str]:
+    """Return the names of the steps that a write makes by itself."""
+    resource = entry.key.resource
+    before, after = (
+        None if stored is None else from_stored(resource, stored)
+        for stored in (entry.before, entry.after)
+    )
+    return [action.name for action in actions(resource, before, after, entry.note)]
 
 
 # --- settles --------------------------------------------------------------------------------------

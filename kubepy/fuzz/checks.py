@@ -222,8 +222,8 @@ class CheckSuite:
 
     :param cluster: the fork of the run, before anything is done on it.
     :ivar violation: the first one.
-    :ivar resources: those that any check reads, whose writes :meth:`note` must be told of; None:
-        all.
+    :ivar resources: those that any check reads; None: it may be any. :meth:`note` is told of all
+        writes: checks that read the time, or whose ``after`` has come, are judged after any.
     """
 
     def __init__(self, checks: Iterable[Check], cluster: LocalCluster) -> None:
@@ -243,20 +243,23 @@ class CheckSuite:
             if not judged.is_judged_at_end:
                 for read in judged.lists:
                     self._of_list.setdefault(id(read), []).append(judged)
-        self._timed = [judged for judged in self._judged if judged.reads_time]
+        self._timed = [
+            judged for judged in self._judged if judged.reads_time and not judged.is_judged_at_end
+        ]
         # Those whose time has not come, the next one last.
         self._waiting = sorted(
             (judged for judged in self._judged if judged.check.after),
             key=lambda judged: -judged.check.after,
         )
-        self.resources = None if self._timed or self._waiting else self._lists.resources
+        self.resources = self._lists.resources
+        self._reads_time = any(judged.reads_time for judged in self._judged)
         for judged in self._judged:
             if judged.check.within is not None:
                 judged.note(self._scope(), None, 0.0)
 
     def _scope(self) -> Object:
         scope = self._lists.scope
-        if self._timed:
+        if self._reads_time:
             scope[NOW] = self._clock.now()
         return scope
 

@@ -13,6 +13,7 @@ from kubepy.api.meta import name_of
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import MERGE_PATCH, Patch
+from kubepy.controllers.deployment import rolling
 from kubepy.fuzz.builtin_checks import BUILTINS
 from kubepy.fuzz.checks import CheckSuite, Violation, builtin
 from kubepy.insight.prediction import is_settled
@@ -123,6 +124,37 @@ def test_bounds_names_the_write_that_takes_one_pod_too_many() -> None:
         "deployments.apps default/web had 2 available pods of 4, where its strategy allows no "
         "fewer than 3"
     )
+
+
+def test_bounds_of_pods_that_count_as_unavailable_anew_names_the_write_of_their_owner() -> None:
+    run = Run(MAKE)
+    run.cluster.advance("10s")
+    patch = Patch(MERGE_PATCH, {"spec": {"minReadySeconds": 100}})
+    run.client.patch("deployments.apps", "web", patch, namespace="default")
+    run.cluster.settle()
+    violation = run.finish()
+    assert violation is not None
+    assert violation.key is not None
+    assert violation.key.resource == "replicasets.apps"
+    assert violation.revision > 0
+
+
+@pytest.mark.parametrize("extra", [0, 1])
+def test_bounds_finds_a_controller_that_takes_one_pod_too_many(
+    monkeypatch: pytest.MonkeyPatch, extra: int
+) -> None:
+    allowed = rolling.max_unavailable
+    monkeypatch.setattr(rolling, "max_unavailable", lambda obj: allowed(obj) + extra)
+    run = Run(MAKE)
+    run.command("set image deploy/web web=web:2")
+    run.cluster.settle()
+    violation = run.finish()
+    assert (violation is not None) == bool(extra)
+    if violation is not None:
+        assert violation.check == "bounds"
+        assert violation.key is not None
+        assert violation.key.resource == "pods"
+        assert violation.revision > 0
 
 
 def stateful_set() -> Obj:

@@ -391,7 +391,7 @@ def _broken(judged: JudgedCheck, scope: Object, key: Key | None) -> str:
 
 
 def _shown_expression(check: Check) -> str:
-    return f"“{' '.join(check.expression.split())}”"
+    return " ".join(check.expression.split())
 
 
 def _reason(node: Node, scope: Object, *, value: bool) -> str:

@@ -6,15 +6,17 @@ value holds for the new object as well.
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import Any
 
 from kubepy.api.cel.syntax import CallExpr, Ident, Literal, Macro, Node, Select, children_of
 
 Path = tuple[str, ...]
+Paths = tuple[Path, ...]
 MISSING = object()
 
 
-def paths_of(node: Node, variable: str) -> tuple[Path, ...] | None:
+def paths_of(node: Node, variable: str) -> Paths | None:
     """Return the paths of the fields of a variable that an expression reads, sorted; None if it
     reads the variable in another way."""
     paths = _paths(node, variable)
@@ -32,21 +34,33 @@ def _paths(node: Node, variable: str) -> set[Path]:
 
 
 def _path(node: Node, variable: str) -> Path | None:
-    """Return the path of a chain of selections that begins with a variable; None for other nodes.
-    A chain that goes on otherwise ends there."""
-    match node:
-        case Ident(name=name) if name == variable:
-            return ()
-        case Select(operand=holder, field=field):
-            pass
-        case CallExpr(function="_[_]" | "_[?_]", args=(holder, Literal(value=str(field)))):
-            pass
-        case _:
+    """Return the path of a chain of selections that begins with a variable; None for other
+    nodes."""
+    fields: list[str] = []
+    while not isinstance(node, Ident):
+        step = _step(node)
+        if step is None:
             return None
-    above = _path(holder, variable)
-    if above is None or field.startswith("__"):  # the spelling of a reserved word
-        return above
-    return (*above, field)
+        node, field = step
+        fields.append(field)
+    if node.name != variable:
+        return None
+    return tuple(reversed(fields))
+
+
+def _step(node: Node) -> tuple[Node, str] | None:
+    """Return what a selection goes on from, and its field; None for other nodes."""
+    match node:
+        case Select(operand=holder, field=field):
+            return holder, field
+        case CallExpr(function="_[_]" | "_[?_]", args=(holder, Literal(value=str(field)))):
+            return holder, field
+    return None
+
+
+def have_same(paths: Paths | None, old: Any, new: Any) -> bool:
+    """Return whether two objects have the same at all of some paths; None: they may differ."""
+    return paths is not None and all(map(are_same_at, paths, repeat(old), repeat(new)))
 
 
 def are_same_at(path: Path, old: Any, new: Any) -> bool:

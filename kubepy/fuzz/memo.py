@@ -3,8 +3,10 @@
 Stored objects never change, so a body that reads nothing but its object has one value for it. One
 write then costs at most one evaluation of each body, however many objects there are, and none of a
 body whose fields are in the new object what they were in the old one. A body that reads other lists
-as well is remembered until one of them changes; one that reads its own list, the time, or the
-variable of a macro around it is not remembered.
+as well is remembered until one of them changes. One that reads the variable of a macro around it is
+remembered for each object that this stands for, so that a join of two lists costs one write as many
+evaluations as the other list is long. A body that reads its own list, or the time, is not
+remembered.
 
 ``remember`` puts a :class:`~kubepy.api.cel.syntax.Computed` in the place of such a macro. Values
 and errors are those of the plain interpreter; errors also say of which object they are.
@@ -24,10 +26,13 @@ from kubepy.api.cel.syntax import Computed, Ident, Macro, Node, replaced
 from kubepy.api.cel.values import CelError
 from kubepy.api.meta import Object
 from kubepy.fuzz.expressions import free_names
-from kubepy.fuzz.footprint import Path, are_same_at, paths_of
+from kubepy.fuzz.footprint import Paths, have_same, paths_of
 from kubepy.fuzz.objectlists import CheckedList
 
 Lists = Mapping[str, CheckedList]  # by the names of their variables
+# The variables of macros, each with the list whose objects it stands for; None: it stands for other
+# values.
+Bound = Mapping[str, CheckedList | None]
 REMEMBERED = ("all", "exists", "exists_one", "existsOne", "filter", "map")
 UNKNOWN = object()
 FAILED = "failed"  # the token of a body that cannot be evaluated
@@ -59,7 +64,7 @@ def remember(node: Node, lists: Lists, scope: Scope) -> Node:
     :param lists: by the names of their variables.
     :param scope: the objects of all lists, by these names.
     """
-    return _Rememberer(lists, scope).rebuild(node, frozenset())
+    return _Rememberer(lists, scope).rebuild(node, {})
 
 
 class MacroRange(NamedTuple):
@@ -70,13 +75,24 @@ class MacroRange(NamedTuple):
     guards: tuple[RememberedBody, ...] | None = ()
 
 
+class BodyFootprint(NamedTuple):
+    """The fields that a body reads; paths are None where it reads all.
+
+    :ivar paths: those of its object.
+    :ivar outer: the variables of macros around it, each with the paths of its object.
+    """
+
+    paths: Paths | None
+    outer: tuple[tuple[str, Paths | None], ...] = ()
+
+
 class RememberedBody:
     """The body of a macro, with its values.
 
     :param variable: that of the macro.
     :param guards: the bodies of the filters before it.
+    :param footprint: what it reads of its object, and of those of macros around it.
     :param is_condition: it must be true or false.
-    :param paths: those of the fields that it reads; None: it reads all.
     """
 
     def __init__(
@@ -84,7 +100,7 @@ class RememberedBody:
         node: Node,
         variable: str,
         guards: tuple[RememberedBody, ...],
-        paths: tuple[Path, ...] | None,
+        footprint: BodyFootprint,
         *,
         is_condition: bool,
     ) -> None:
@@ -92,19 +108,29 @@ class RememberedBody:
         self._variable = variable
         self._guards = guards
         self._is_condition = is_condition
-        self._paths = paths
-        # By the id() of the object, which its list holds; a FailedBody where there is no value.
-        self._values: dict[int, Any] = {}
+        self._paths = footprint.paths
+        self._outer = footprint.outer
+        # By the id() of the objects around it, then by that of its object, which the lists hold; a
+        # FailedBody where there is no value.
+        self._values: dict[tuple[int, ...], dict[int, Any]] = {}
 
     def replace(self, old: Object, new: Object | None) -> None:
-        """Forget the value of an object, or take it over for another in its place."""
-        value = self._values.pop(id(old), UNKNOWN)
-        if value is UNKNOWN or new is None or self._paths is None or type(value) is FailedBody:
-            return
-        for path in self._paths:
-            if not are_same_at(path, old, new):
-                return
-        self._values[id(new)] = value
+        """Forget the values of an object, or take them over for another in its place."""
+        is_same = new is not None and have_same(self._paths, old, new)
+        for known in self._values.values():
+            value = known.pop(id(old), UNKNOWN)
+            if is_same and value is not UNKNOWN:
+                known[id(new)] = value
+
+    def replace_outer(self, variable: str, old: Object, new: Object | None) -> None:
+        """Do the same for an object around the body's own, by the variable that stands for it."""
+        names = [name for name, _ in self._outer]
+        place = names.index(variable)
+        is_same = new is not None and have_same(self._outer[place][1], old, new)
+        for ids in [ids for ids in self._values if ids[place] == id(old)]:
+            known = self._values.pop(ids)
+            if is_same:
+                self._values[(*ids[:place], id(new), *ids[place + 1 :])] = known
 
     def clear(self) -> None:
         """Forget all values."""
@@ -112,32 +138,33 @@ class RememberedBody:
 
     def values(self, objects: Sequence[Object], scope: Scope, tracker: CostTracker) -> list[Any]:
         """Return the values for some objects."""
-        known = self._values
+        ids = tuple([id(scope[name]) for name, _ in self._outer])
+        known = self._values.get(ids)
+        if known is None:
+            known = self._values[ids] = {}
         values = list(map(known.get, map(id, objects), repeat(UNKNOWN)))
         if UNKNOWN in values:
             inner = dict(scope)
             for index, value in enumerate(values):
                 if value is UNKNOWN:
-                    values[index] = self._compute(objects[index], inner, tracker)
+                    obj = objects[index]
+                    values[index] = known[id(obj)] = self._compute(obj, inner, tracker)
         return values
 
     def _compute(self, obj: Object, inner: dict[str, Any], tracker: CostTracker) -> Any:
-        """Return the value for an object, and remember it.
+        """Return the value for an object.
 
         :param inner: the scope, in which the variable is set.
         """
         inner[self._variable] = obj
-        value: Any
         try:
             value = evaluate(self._node, inner, tracker)
         except BodyError as error:
-            value = FailedBody(str(error), error.obj)
+            return FailedBody(str(error), error.obj)
         except CelError as error:
-            value = FailedBody(str(error), obj)
-        else:
-            if self._is_condition and not isinstance(value, bool):
-                value = FailedBody("no such overload", obj)
-        self._values[id(obj)] = value
+            return FailedBody(str(error), obj)
+        if self._is_condition and not isinstance(value, bool):
+            return FailedBody("no such overload", obj)
         return value
 
     def token(self, scope: Scope, obj: Object) -> Any:
@@ -148,6 +175,22 @@ class RememberedBody:
                 return None
         [value] = self.values([obj], scope, CostTracker(inf))
         return FAILED if isinstance(value, FailedBody) else value
+
+
+class OuterMemory:
+    """The part of a body's memory that is about the objects of a macro around it."""
+
+    def __init__(self, body: RememberedBody, variable: str) -> None:
+        self._body = body
+        self._variable = variable
+
+    def replace(self, old: Object, new: Object | None) -> None:
+        """Forget the values for an object, or take them over for another in its place."""
+        self._body.replace_outer(self._variable, old, new)
+
+    def clear(self) -> None:
+        """Forget all values."""
+        self._body.clear()
 
 
 class RememberedMacro:
@@ -228,7 +271,7 @@ class _Rememberer:
         self._scope = scope
         self._chosen: dict[int, MacroRange] = {}
 
-    def rebuild(self, node: Node, bound: frozenset[str]) -> Node:
+    def rebuild(self, node: Node, bound: Bound) -> Node:
         """Return a node that remembers.
 
         :param bound: the variables of the macros around it.
@@ -236,30 +279,31 @@ class _Rememberer:
         if not isinstance(node, Macro):
             return replaced(node, lambda child: self.rebuild(child, bound))
         over = self.rebuild(node.range, bound)
-        inner = bound | set(node.variables)
-        body = tuple(self.rebuild(part, inner) for part in node.body)
         objects = self._range_of(over, bound)
+        inner = {**bound, **dict.fromkeys(node.variables)}
+        if objects is not None:
+            inner[node.variables[-1]] = objects.objects
+        body = tuple(self.rebuild(part, inner) for part in node.body)
+        rebuilt = node._replace(range=over, body=body)
         if objects is None:
-            return node._replace(range=over, body=body)
-        return self._over_objects(node, node._replace(range=over, body=body), objects, bound)
+            return rebuilt
+        return self._over_objects(node, rebuilt, objects, bound)
 
-    def _range_of(self, over: Node, bound: frozenset[str]) -> MacroRange | None:
+    def _range_of(self, over: Node, bound: Bound) -> MacroRange | None:
         """Return which stored objects a range has; None where it may have others."""
         if isinstance(over, Ident) and over.name not in bound and over.name in self._lists:
             return MacroRange(self._lists[over.name])
         return self._chosen.get(id(over))
 
-    def _over_objects(
-        self, node: Macro, rebuilt: Macro, over: MacroRange, bound: frozenset[str]
-    ) -> Node:
+    def _over_objects(self, node: Macro, rebuilt: Macro, over: MacroRange, bound: Bound) -> Node:
         """Return a macro over stored objects, which remembers its body if it can."""
-        read = self._read_by(node)
         guards: tuple[RememberedBody, ...] | None = None
         new: Node
-        if read is not None and not read & bound and not self._reads_own_list(read, over):
-            body = self._remembered(node, rebuilt, over, read)
+        read = self._read_by(node)
+        if read is not None and self._can_remember(read, over, bound):
+            body = self._remembered(node, rebuilt, over, read, bound)
             new = _computed(RememberedMacro(node.name, rebuilt.range, body), node.at)
-            if over.guards is not None:
+            if over.guards is not None and not read & bound.keys():
                 guards = (*over.guards, body)
         else:
             item = node.variables[-1]
@@ -276,27 +320,37 @@ class _Rememberer:
             return None
         return free_names(node.body[0]) - set(node.variables)
 
-    def _reads_own_list(self, read: frozenset[str], over: MacroRange) -> bool:
-        """Return whether a body reads the list that it is about, or what is no list."""
-        return any(self._lists.get(name, over.objects) is over.objects for name in read)
+    def _can_remember(self, read: frozenset[str], over: MacroRange, bound: Bound) -> bool:
+        """Return whether all that a body reads are other lists than its own, and variables that
+        stand for stored objects."""
+        for name in read:
+            if name in bound:
+                if bound[name] is None:
+                    return False
+            elif self._lists.get(name, over.objects) is over.objects:
+                return False
+        return True
 
     def _remembered(
-        self, node: Macro, rebuilt: Macro, over: MacroRange, read: frozenset[str]
+        self, node: Macro, rebuilt: Macro, over: MacroRange, read: frozenset[str], bound: Bound
     ) -> RememberedBody:
         """Return the body of a macro with a memory, which the lists know from now on."""
+        [variable] = node.variables
+        [text] = node.body
+        outer = tuple((name, paths_of(text, name)) for name in sorted(read & bound.keys()))
+        footprint = BodyFootprint(paths_of(text, variable), outer)
         is_condition = node.name != "map"
-        variable = node.variables[0]
         body = RememberedBody(
-            rebuilt.body[0],
-            variable,
-            over.guards or (),
-            paths_of(node.body[0], variable),
-            is_condition=is_condition,
+            rebuilt.body[0], variable, over.guards or (), footprint, is_condition=is_condition
         )
         over.objects.memories.append(body)
         for name in sorted(read):
-            self._lists[name].dependents.append((body, over.objects))
-        if over.guards is not None:
+            around = bound.get(name)
+            if around is not None:
+                around.memories.append(OuterMemory(body, name))
+            else:
+                self._lists[name].dependents.append((body, over.objects))
+        if over.guards is not None and not outer:
             over.objects.abstracts.append(partial(body.token, self._scope))
         return body
 

@@ -13,7 +13,7 @@ from kubepy import Cluster
 from kubepy.api.cel.interpreter import evaluate
 from kubepy.api.cel.values import CelError
 from kubepy.api.meta import name_of, namespace_of
-from kubepy.apiserver.request import CollectionOptions, ListOptions
+from kubepy.apiserver.request import MERGE_PATCH, CollectionOptions, ListOptions, Patch
 from kubepy.fuzz.checks import Check, CheckSuite, Violation, builtin, parse_checks
 from kubepy.fuzz.expressions import compile_check, resource_of
 from kubepy.fuzz.objectlists import CheckError
@@ -199,7 +199,7 @@ def test_always_is_violated_by_the_write_after_which_it_is_false() -> None:
         revision,
     )
     assert violation.message == (
-        "“configmaps.filter(c, c.metadata.name.startsWith('w-')).size() <= 2” must always hold, "
+        "configmaps.filter(c, c.metadata.name.startsWith('w-')).size() <= 2 must always hold, "
         "but did not after a write of configmaps default/w-3: it was not 3 <= 2"
     )
     run.delete("w-1")
@@ -409,19 +409,21 @@ def test_built_in_kind_goes_by_plural_with_and_without_group() -> None:
     for variable in ("deployments", "resources['deployments.apps']", "resources['deployments']"):
         run = Run(always(f"{variable}.size() == 0"))
         assert run.suite.resources == {"deployments.apps"}
-        template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": CONTAINERS}}
-        run.create(
-            {
-                "apiVersion": "apps/v1",
-                "kind": "Deployment",
-                "metadata": {"name": "d", "namespace": "default"},
-                "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
-            }
-        )
+        run.create(deployment())
         assert run.violation is not None
 
 
 CONTAINERS = [{"name": "c", "image": "web:1"}]
+
+
+def deployment() -> Obj:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": CONTAINERS}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "d", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
+    }
 
 
 def pod(name: str, **labels: str) -> Obj:
@@ -433,14 +435,30 @@ def pod(name: str, **labels: str) -> Obj:
     }
 
 
-def test_bound_evicted_and_scaled_objects_are_taken_in() -> None:
-    run = Run(always("pods.all(p, !has(p.spec.nodeName))"), nodes=1)
-    run.create(pod("a"))
+def test_bound_and_evicted_pods_are_taken_in() -> None:
+    bound = Run(always("pods.all(p, !has(p.spec.nodeName))"), nodes=1)
+    evicted = Run(always("pods.all(p, !has(p.metadata.deletionTimestamp))"), nodes=1)
+    for run in (bound, evicted):
+        run.create(pod("a"))
+        assert run.violation is None
+        node = name_of(run.client.list("nodes").items[0])
+        run.client.bind("a", node, namespace="default")
+    assert bound.violation is not None
+    assert bound.violation.message.endswith(": Pod default/a")
+    assert evicted.violation is None
+    evicted.client.evict("a", namespace="default")
+    assert evicted.violation is not None
+    assert evicted.violation.key == Key("pods", "default", "a")
+
+
+def test_scaled_workload_is_taken_in() -> None:
+    run = Run(always("deployments.all(d, d.spec.replicas < 5)"))
+    run.create(deployment())
     assert run.violation is None
-    node = name_of(run.client.list("nodes").items[0])
-    run.client.bind("a", node, namespace="default")
+    patch = Patch(MERGE_PATCH, {"spec": {"replicas": 5}})
+    run.client.patch("deployments.apps", "d", patch, namespace="default", subresource="scale")
     assert run.violation is not None
-    assert run.violation.message.endswith(": Pod default/a")
+    assert run.violation.message.endswith(": Deployment default/d")
 
 
 def test_object_with_generated_name_is_named() -> None:
@@ -464,6 +482,16 @@ def test_events_are_read_though_their_writes_are_not_told_of() -> None:
     run.cluster.run(["run", "web", "--image=web:1"])
     run.cluster.settle()
     assert run.violation is not None
+
+
+def test_resources_are_those_that_checks_read() -> None:
+    assert Run(always("pods.size() < nodes.size()", after=5.0)).suite.resources == {"pods", "nodes"}
+    assert Run(always("true")).suite.resources == frozenset()
+    assert Run(always("resources['things.example.org'].size() < 1")).suite.resources == {
+        "things.example.org"
+    }
+    assert Run(always("things.size() < 1")).suite.resources is None  # their group is not known
+    assert Run(always("services.size() < 9")).suite.resources == {"services", "namespaces"}
 
 
 def test_now_is_the_cluster_time() -> None:

@@ -735,3 +735,52 @@ def test_digest_leaves_the_name_of_an_object_out_of_values() -> None:
     first.put("a")
     second.put("b")
     assert first.suite.digest() == second.suite.digest()
+
+
+# --- beside the real controllers
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["set image deploy/web web=web:2", "scale deploy/web --replicas=2", "delete deploy/web"],
+        ["create namespace other", "create configmap a -n other", "delete namespace other"],
+        ["create job work --image=work:1", "drain node-1 --ignore-daemonsets --force"],
+    ],
+)
+def test_lists_follow_all_that_commands_and_controllers_write(lines: list[str]) -> None:
+    cluster = Cluster.temporary(nodes=3, settings={"kubelet": {"readyAfter": "5s"}})
+    cluster.run(["create", "deployment", "web", "--image=web:1", "--replicas=4"])
+    assert cluster._local is not None
+    fork = cluster._local.fork(is_prediction=True)
+    names = (
+        "pods",
+        "replicasets",
+        "deployments",
+        "configmaps",
+        "services",
+        "serviceaccounts",
+        "endpointslices",
+        "jobs",
+        "nodes",
+        "namespaces",
+        "events",
+    )
+    suite = CheckSuite([always(f"{name}.all(o, has(o.metadata))", name) for name in names], fork)
+    writes = 0
+
+    def compare(key: Key, obj: Obj | None, user: Obj) -> None:
+        nonlocal writes
+        writes += 1
+        for name, objects in suite._lists.scope.items():
+            if name != "events" or key.resource != "events":
+                listed = fork.client.list(suite._lists.by_variable[name].resource).items
+                assert [obj["metadata"] for obj in objects] == [obj["metadata"] for obj in listed]
+
+    run = Cluster(fork.observed(suite.note, compare))
+    for line in lines:
+        assert run.run(line.split()).status == 0
+        run.settle()
+    assert writes > 20
+    suite.finish(settled=True)
+    assert suite.violation is None

@@ -1,8 +1,8 @@
 """Checks: what must hold in each run, in CEL or built in, and their judgement after each write.
 
 ``always`` and ``never`` are judged after every write of a resource that they read, from ``after``
-on, and at the end. ``eventually`` must hold at the end, and with ``within`` must have come to hold
-for good by then.
+on, and at the end; with ``after`` also in the state that lasts at that moment. ``eventually`` must
+hold at the end, and with ``within`` must have come to hold for good by then.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.cel.syntax import CallExpr, Computed, Node
 from kubepy.api.cel.values import CelError
-from kubepy.api.clock import format_exact_time
+from kubepy.api.clock import format_exact_time, later
 from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.api.values.goformat import format_duration, format_value, parse_span
 from kubepy.apiserver.strict_fields import (
@@ -59,6 +59,16 @@ class Check(NamedTuple):
     expression: str
     after: float = 0.0
     within: float | None = None
+
+
+class LastWrite(NamedTuple):
+    """A write: the object and the revision; None and 0 for none."""
+
+    key: Key | None
+    revision: int
+
+
+NO_WRITE = LastWrite(None, 0)
 
 
 class Violation(NamedTuple):
@@ -162,6 +172,7 @@ class JudgedCheck:
     """A check in CEL over the objects of one run.
 
     :ivar holds: its value when it was judged last; None: it was not yet, or could not be evaluated.
+    :ivar last: the last write of what it reads.
     :ivar holds_since: the seconds after which an ``eventually`` has held without a break; None: it
         does not hold.
     """
@@ -172,6 +183,7 @@ class JudgedCheck:
         self.lists: list[CheckedList] = [lists.add(name) for name in sorted(expression.variables)]
         self.reads_time = expression.reads_time
         self.node = remember(expression.node, lists.by_variable, lists.scope)
+        self.last = NO_WRITE
         self.holds: bool | None = None
         self.holds_since: float | None = None
 
@@ -222,8 +234,8 @@ class CheckSuite:
 
     :param cluster: the fork of the run, before anything is done on it.
     :ivar violation: the first one.
-    :ivar resources: those that any check reads; None: it may be any. :meth:`note` is told of all
-        writes: checks that read the time, or whose ``after`` has come, are judged after any.
+    :ivar resources: those that any check reads, of whose writes :meth:`note` is to be told; None:
+        of all, since a check reads the time, or it is not known yet which resource it reads.
     """
 
     def __init__(self, checks: Iterable[Check], cluster: LocalCluster) -> None:
@@ -251,7 +263,7 @@ class CheckSuite:
             (judged for judged in self._judged if judged.check.after),
             key=lambda judged: -judged.check.after,
         )
-        self.resources = self._lists.resources
+        self.resources = None if self._timed else self._lists.resources
         self._reads_time = any(judged.reads_time for judged in self._judged)
         for judged in self._judged:
             if judged.check.within is not None:
@@ -270,47 +282,58 @@ class CheckSuite:
 
     def note(self, key: Key, obj: Object | None, user: Object) -> None:
         """Judge the checks that a write concerns: an observer of requests. Raises CheckError."""
+        if self._waiting:
+            self._judge_waiting()
         changed = self._lists.take(key, obj)
         if self.violation is not None:
             return
         due = self._due(changed)
         if not due:
             return
+        key = key if key.name or obj is None else key._replace(name=name_of(obj))
+        write = LastWrite(key, self._client.revision())
         at = self._elapsed()
         scope = self._scope()
-        key = key if key.name or obj is None else key._replace(name=name_of(obj))
         for judged in due:
-            self._judge(judged, scope, key, at)
+            judged.last = write
+            self._judge(judged, scope, write, at)
             if self.violation is not None:
                 return
+
+    def _judge_waiting(self) -> None:
+        """Judge the checks whose ``after`` has passed, in the state that lasted then: nothing they
+        read has been written since."""
+        at = self._elapsed()
+        while self._waiting and self._waiting[-1].check.after < at and self.violation is None:
+            judged = self._waiting.pop()
+            scope = self._lists.scope
+            if judged.reads_time:
+                scope[NOW] = later(self._start, judged.check.after)
+            self._judge(judged, scope, judged.last, judged.check.after)
 
     def _due(self, changed: Collection[CheckedList]) -> list[JudgedCheck]:
         """Return the checks to judge after some lists have changed."""
         due: list[JudgedCheck] = [*self._timed]
-        if self._waiting:
-            at = self._elapsed()
-            while self._waiting and self._waiting[-1].check.after <= at:
-                due.append(self._waiting.pop())
         for found in changed:
             due += self._of_list.get(id(found), ())
         if len(due) > 1:
             return list(dict.fromkeys(due))
         return due
 
-    def _judge(self, judged: JudgedCheck, scope: Object, key: Key | None, at: float) -> None:
-        """Judge one check after the write of a key; None: at the end."""
+    def _judge(self, judged: JudgedCheck, scope: Object, write: LastWrite, at: float) -> None:
+        """Judge one check after a write, or at the end."""
         check = judged.check
         if check.kind == EVENTUALLY:
-            judged.note(scope, key, at)
-        elif at >= check.after and judged.evaluate(scope, key) is (check.kind == NEVER):
-            revision = self._client.revision() if key is not None else 0
-            self._violate(check, at, key, revision, _broken(judged, scope, key))
+            judged.note(scope, write.key, at)
+        elif at >= check.after and judged.evaluate(scope, write.key) is (check.kind == NEVER):
+            when = "at the end" if at == self._elapsed() else "from the beginning on"
+            if write.key is not None:
+                when = f"after a write of {_said(write.key)}"
+            self._violate(check, at, write, _broken(judged, scope, when))
 
-    def _violate(
-        self, check: Check, at: float, key: Key | None, revision: int, message: str
-    ) -> None:
-        moment = format_exact_time(self._clock.now())
-        self.violation = Violation(check.name, at, moment, key, revision, printable(message))
+    def _violate(self, check: Check, at: float, write: LastWrite, message: str) -> None:
+        moment = format_exact_time(later(self._start, at))
+        self.violation = Violation(check.name, at, moment, *write, printable(message))
 
     def note_failure(self, controller: str, key: Key, error: Exception) -> None:
         """Take in that a sync of a controller, or a request (controller ""), has failed."""
@@ -341,6 +364,9 @@ class CheckSuite:
         """
         if self.violation is not None:
             return
+        self._judge_waiting()
+        if self.violation is not None:
+            return
         self._lists.read_all()
         at = self._elapsed()
         scope = self._scope()
@@ -348,7 +374,7 @@ class CheckSuite:
             if judged.check.kind == EVENTUALLY:
                 self._judge_in_the_end(judged, scope, at)
             else:
-                self._judge(judged, scope, None, at)
+                self._judge(judged, scope, NO_WRITE, at)
             if self.violation is not None:
                 return
         self._take_breach(self._builtin.finish(settled=settled))
@@ -359,7 +385,7 @@ class CheckSuite:
         text = _shown_expression(check)
         if not judged.evaluate(scope, None):
             reason = _reason(judged.node, scope, value=False)
-            self._violate(check, at, None, 0, f"{text} must hold at the end, but did not{reason}")
+            self._violate(check, at, NO_WRITE, f"{text} must hold at the end, but did not{reason}")
             return
         since = at if judged.holds_since is None else judged.holds_since
         if check.within is not None and since > check.within:
@@ -367,7 +393,7 @@ class CheckSuite:
             message = (
                 f"{text} must hold within {limit}, but held only from {format_duration(since)} on"
             )
-            self._violate(check, at, None, 0, message)
+            self._violate(check, at, NO_WRITE, message)
 
     def digest(self) -> int:
         """Return 64 bits of what the checks read now: of each object the values of the bodies that
@@ -380,11 +406,10 @@ class CheckSuite:
 # --- messages -------------------------------------------------------------------------------------
 
 
-def _broken(judged: JudgedCheck, scope: Object, key: Key | None) -> str:
+def _broken(judged: JudgedCheck, scope: Object, when: str) -> str:
     """Return the sentence about an ``always`` or ``never`` that is broken."""
     check = judged.check
     is_never = check.kind == NEVER
-    when = f"after a write of {_said(key)}" if key is not None else "at the end"
     rule = "must never hold, but did" if is_never else "must always hold, but did not"
     reason = _reason(judged.node, scope, value=is_never)
     return f"{_shown_expression(check)} {rule} {when}{reason}"

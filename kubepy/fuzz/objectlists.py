@@ -290,7 +290,11 @@ def token_of(value: Any, obj: Object) -> Any:
     return type(value).__name__
 
 
-@lru_cache(100_000)
 def hash_of(tokens: Any) -> int:
     """Return 64 bits of tokens, the same in every process."""
-    return int.from_bytes(blake2b(repr(tokens).encode(), 8), "big")
+    return _hash_of_text(repr(tokens))
+
+
+@lru_cache(100_000)
+def _hash_of_text(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), 8), "big")

@@ -16,7 +16,7 @@ from kubepy.api.meta import name_of, namespace_of
 from kubepy.apiserver.request import MERGE_PATCH, CollectionOptions, ListOptions, Patch
 from kubepy.fuzz.checks import Check, CheckSuite, Violation, builtin, parse_checks
 from kubepy.fuzz.expressions import compile_check, resource_of
-from kubepy.fuzz.objectlists import CheckError
+from kubepy.fuzz.objectlists import CheckError, hash_of
 from kubepy.storage import FolderError, Key
 
 Obj = dict[str, Any]
@@ -242,28 +242,50 @@ def test_deleted_collection_is_taken_in() -> None:
     assert run.violation.key == Key("configmaps", "default", "b")
 
 
-def test_after_leaves_out_what_was_before_and_judges_the_first_write_since() -> None:
-    run = Run(always("configmaps.all(c, c.metadata.name != 'bad')", after=60.0))
+BAD = "configmaps.all(c, c.metadata.name != 'bad')"
+
+
+def test_after_leaves_out_what_was_before() -> None:
+    run = Run(always(BAD, after=60.0))
     run.put("bad")
     run.wait(30)
     run.put("more")
+    run.delete("bad")
+    run.wait(40)
+    run.put("more", x="1")
     assert run.violation is None
-    run.wait(30)
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
-    run.create({**secret, "metadata": {"name": "s", "namespace": "default"}})
-    assert run.violation is not None  # though nobody wrote a ConfigMap since
-    assert run.violation.at == 60.0
-
-
-def test_after_is_judged_at_the_end_when_nothing_is_written_since() -> None:
-    run = Run(always("configmaps.all(c, c.metadata.name != 'bad')", after=60.0))
     run.put("bad")
+    assert run.violation is not None
+    assert run.violation.at == 70.0
+
+
+@pytest.mark.parametrize("mended", [True, False])
+def test_after_judges_the_state_that_lasts_at_that_moment(mended: bool) -> None:
+    run = Run(always(BAD, after=60.0))
+    run.wait(30)
+    run.put("bad")
+    revision = run.client.revision()
+    run.wait(70)
+    if mended:
+        run.delete("bad")
+    assert run.finish() == (
+        "check",
+        60.0,
+        "2026-01-01T00:01:00Z",
+        Key("configmaps", "default", "bad"),
+        revision,
+        f"{BAD} must always hold, but did not after a write of configmaps default/bad: ConfigMap "
+        "default/bad",
+    )
+
+
+def test_after_judges_the_state_of_the_beginning_if_nothing_was_written() -> None:
+    run = Run(always("configmaps.exists(c, c.metadata.name == 'x')", after=60.0))
     run.wait(61)
-    violation = run.finish()
-    assert violation is not None
-    assert violation.key is None
-    assert violation.revision == 0
-    assert violation.at == 61.0
+    run.put("x")
+    assert run.violation is not None
+    assert run.violation[1:5] == (60.0, "2026-01-01T00:01:00Z", None, 0)
+    assert run.violation.message.endswith("must always hold, but did not from the beginning on")
 
 
 def test_after_beyond_the_end_is_not_judged() -> None:
@@ -718,6 +740,11 @@ def test_digest_is_the_same_for_other_names_and_orders() -> None:
     assert first.suite.digest() == second.suite.digest()
     second.put("z", x="1")
     assert first.suite.digest() != second.suite.digest()
+
+
+def test_digest_tells_one_from_true_and_is_the_same_in_every_process() -> None:
+    assert hash_of((1,)) != hash_of((True,)) != hash_of((1.0,))
+    assert hash_of(("pods", True, (1, None, "Running"))) == 4660974241932590075
 
 
 def test_digest_follows_another_list_that_a_body_reads() -> None:

@@ -17,20 +17,27 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from datetime import datetime, timedelta
 from threading import Condition, RLock, get_ident
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
-from kubepy.api.meta import Object, clone, name_of, namespace_of
-from kubepy.arguments import checked, is_unicode
+from kubepy.api.meta import Object, name_of, namespace_of
+from kubepy.arguments import checked
 from kubepy.cli.errors import CliError
 from kubepy.cli.names import KUBECTL, KUBEPY
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 from kubepy.results import CommandResult, ScriptResult
+from kubepy.runtime.objectrequests import (
+    DEFAULT_NAMESPACE,
+    ObjectRequests,
+    own_copy,
+    plain,
+    resource_of,
+    selector_of,
+)
 
 if TYPE_CHECKING:
     from kubepy.api.scheme import Resource
-    from kubepy.apiserver.client import Client
-    from kubepy.apiserver.cluster import LocalCluster
+    from kubepy.apiserver.cluster import AddedControllers, LocalCluster
     from kubepy.cli.runtime.infos import Scope
     from kubepy.cli.watch import Event
     from kubepy.serving import ClusterServer
@@ -40,14 +47,13 @@ with lazy_imports():
     from kubepy.api import clock as clocks
     from kubepy.api import errors
     from kubepy.api.values import goformat
-    from kubepy.apiserver import request as requests
     from kubepy.apiserver import settings as cluster_settings
     from kubepy.cli import inner_commands
     from kubepy.cli import main as command_line
     from kubepy.cli import watch as watches
     from kubepy.cli.runtime import factory as factories
-    from kubepy.cli.runtime import infos, output
-    from kubepy.controlplane import furnishing
+    from kubepy.cli.runtime import infos
+    from kubepy.controlplane import functions, furnishing
     from kubepy.controlplane import open as opening
     from kubepy.insight import timeline
     from kubepy.insight import why as explanations
@@ -59,8 +65,6 @@ if TYPE_CHECKING:
     Events = list[Event]
 
 FIRST_MOMENT = "2026-01-01T00:00:00Z"  # at which a temporary cluster's own time begins
-DEFAULT_NAMESPACE = "default"
-SCALE = ("autoscaling/v1", "Scale")
 FIELD_MANAGER = "kubepy-python"
 POLL_SECONDS = 0.02
 OTHERS_SECONDS = 2.0  # how long a command of another thread may keep the controllers to itself
@@ -153,6 +157,7 @@ class Cluster:
         self._observed: Callable[[LocalCluster], LocalCluster] = lambda local: local
         self._owner = 0  # the thread whose turn it is
         self._server: ClusterServer | None = None
+        self._added: AddedControllers | None = None
         self.client = ObjectClient(self)
         self._use(local)
 
@@ -444,6 +449,38 @@ class Cluster:
                     )
                 self._pause(POLL_SECONDS)
 
+    # --- controllers of one's own -----------------------------------------------------------------
+
+    @checked
+    def controller(
+        self, name: str, *, watches: Sequence[str]
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Return a decorator that adds a function to the cluster as a controller, which runs beside
+        the real ones: in :meth:`settle`, :meth:`advance` and :meth:`plan`, in forks and for
+        commands that wait.
+
+        The function is called with a client and a key (``key.resource``, ``key.namespace``,
+        ``key.name``) when an object of ``watches`` has changed, and with all of them at first. The
+        client is like :attr:`client`, but reads what the controller's informers have seen, and
+        writes as a user of its own, ``system:serviceaccount:default:NAME``. What the function
+        returns says when the key is to come again: ``"2s"``, a timedelta, seconds; None: when
+        something changes. An exception lets it come again after a back-off, and is logged.
+
+        :param watches: resources, named as on the command line: ``["configmaps", "pods"]``.
+
+        Raises ValueError for a name that is taken, or cannot be one.
+        """
+
+        def add(reconcile: Callable[..., Any]) -> Callable[..., Any]:
+            with self._open() as local:
+                if local.added is None:
+                    local.added = self._added = functions.FunctionControllers()
+                added = cast("functions.FunctionControllers", local.added)
+                added.add(functions.ControllerFunction(name, tuple(watches), reconcile))
+            return reconcile
+
+        return add
+
     # --- insight ----------------------------------------------------------------------------------
 
     @checked
@@ -573,6 +610,9 @@ class Cluster:
         """Work with an open cluster from now on."""
         local = local.with_faults(local.settings.faults)
         local.clock.pause = self._pause
+        if local.added is None:
+            local.added = self._added
+        self._added = local.added
         self._settings = self._identity_of_settings(local)
         self._revision = local.client.revision()  # custom kinds are known as they were then
         self._local = local
@@ -616,7 +656,7 @@ class Cluster:
         return True
 
 
-class ObjectClient:
+class ObjectClient(ObjectRequests):
     """The objects of a cluster: ``cluster.client``.
 
     A kind is named as on the command line: ``deployments``, ``deploy``, ``Deployment``,
@@ -628,158 +668,14 @@ class ObjectClient:
     work.
     """
 
+    field_manager = FIELD_MANAGER
+
     def __init__(self, cluster: Cluster) -> None:
         """Private: it is ``cluster.client``."""
         self._cluster = cluster
 
-    @checked
-    def get(
-        self,
-        kind: str,
-        name: str = "",
-        *,
-        namespace: str = DEFAULT_NAMESPACE,
-        subresource: str = "",
-    ) -> Object:
-        """Return an object: ``get("deploy/web")``, ``get("deployments", "web")``. Raises
-        NotFound."""
-        with self._request(kind, name) as (client, resource, name):
-            obj = client.get(resource.gvr, name, namespace=namespace, subresource=subresource)
-            return _own_copy(obj)
-
-    @checked
-    def list(
-        self,
-        kind: str,
-        *,
-        namespace: str | None = DEFAULT_NAMESPACE,
-        labels: str | Mapping[str, str] = "",
-        fields: str | Mapping[str, str] = "",
-    ) -> Objects:
-        """Return the objects of a kind, ordered by namespace and name.
-
-        :param namespace: None: those of all namespaces.
-        :param labels: a selector: ``{"app": "web"}`` or ``"app=web,tier!=cache"``.
-        :param fields: likewise by fields: ``"spec.nodeName=node-1"``.
-        """
-        with self._cluster._open() as local:
-            resource = _resource_of(local, kind)
-            listed = local.client.list(
-                resource.gvr,
-                namespace=namespace if resource.namespaced else None,
-                label_selector=_selector(labels),
-                field_selector=_selector(fields),
-            )
-            return [_own_copy(obj) for obj in listed.items]
-
-    @checked
-    def create(self, obj: Mapping[str, Any], *, namespace: str = "") -> Object:
-        """Create an object from its manifest, and return it. Raises AlreadyExists, Invalid,
-        NotFound (no namespace)."""
-        with self._manifest(obj, namespace) as (client, resource, content):
-            options = requests.CreateOptions(field_manager=FIELD_MANAGER)
-            obj = client.create(
-                resource.gvr, content, namespace=namespace_of(content), options=options
-            )
-            return _own_copy(obj)
-
-    @checked
-    def update(
-        self, obj: Mapping[str, Any], *, namespace: str = "", subresource: str = ""
-    ) -> Object:
-        """Replace an object, its ``status`` or its ``scale``, and return it.
-
-        With ``metadata.resourceVersion`` only that version. Raises NotFound, Conflict, Invalid.
-        """
-        with self._manifest(obj, namespace) as (client, resource, content):
-            options = requests.UpdateOptions(field_manager=FIELD_MANAGER)
-            obj = client.update(
-                resource.gvr,
-                content,
-                namespace=namespace_of(content),
-                subresource=subresource,
-                options=options,
-            )
-            return _own_copy(obj)
-
-    @checked
-    def apply(
-        self,
-        obj: Mapping[str, Any],
-        *,
-        namespace: str = "",
-        field_manager: str = FIELD_MANAGER,
-        force: bool = False,
-    ) -> Object:
-        """Create or change an object by server-side apply, and return it.
-
-        :param force: take fields over from other managers. Raises Conflict without it, Invalid.
-        """
-        with self._manifest(obj, namespace) as (client, resource, content):
-            options = requests.PatchOptions(field_manager=field_manager, force=force)
-            obj = client.patch(
-                resource.gvr,
-                name_of(content),
-                requests.Patch(requests.APPLY_PATCH, content),
-                namespace=namespace_of(content),
-                options=options,
-            )
-            return _own_copy(obj)
-
-    @checked
-    def patch(
-        self,
-        target: str,
-        patch: Mapping[str, Any] | Sequence[Mapping[str, Any]],
-        *,
-        type: Literal["strategic", "merge", "json"] = "strategic",
-        namespace: str = DEFAULT_NAMESPACE,
-        subresource: str = "",
-    ) -> Object:
-        """Change an object by a patch, and return it:
-        ``patch("deploy/web", {"spec": {"replicas": 5}})``.
-
-        Raises NotFound, Conflict, Invalid, BadRequest; UnsupportedMediaType for a strategic patch
-        of a custom resource.
-        """
-        patch_types = {
-            "strategic": requests.STRATEGIC_MERGE_PATCH,
-            "merge": requests.MERGE_PATCH,
-            "json": requests.JSON_PATCH,
-        }
-        if type not in patch_types:
-            raise ValueError(f"type {type!r} is none of {', '.join(patch_types)}")
-        with self._request(target, "") as (client, resource, name):
-            options = requests.PatchOptions(field_manager=FIELD_MANAGER)
-            change = requests.Patch(patch_types[type], _plain(patch))
-            obj = client.patch(
-                resource.gvr,
-                name,
-                change,
-                namespace=namespace,
-                subresource=subresource,
-                options=options,
-            )
-            return _own_copy(obj)
-
-    @checked
-    def delete(
-        self,
-        kind: str,
-        name: str = "",
-        *,
-        namespace: str = DEFAULT_NAMESPACE,
-        grace_period: int | None = None,
-        propagation: Literal["Background", "Foreground", "Orphan"] | None = None,
-    ) -> None:
-        """Delete an object; one with a grace period or finalizers only begins to go. Raises
-        NotFound.
-
-        :param grace_period: seconds, in place of the object's own; 0 deletes a pod at once.
-        """
-        with self._request(kind, name) as (client, resource, name):
-            options = requests.DeleteOptions(grace_period, propagation)
-            client.delete(resource.gvr, name, namespace=namespace, options=options)
+    def _open(self) -> AbstractContextManager[LocalCluster]:
+        return self._cluster._open()
 
     @checked
     def watch(
@@ -800,13 +696,13 @@ class ObjectClient:
             None: for ever. Without it the iteration ends at once when there is none, which suits a
             program that changes the cluster itself.
         """
-        with self._cluster._open() as local:
-            resource = _resource_of(local, kind)
+        with self._open() as local:
+            resource = resource_of(local.scheme, kind)
             scope = infos.Scope(
                 resource,
                 (namespace or None) if resource.namespaced else "",
-                _selector(labels),
-                _selector(fields),
+                selector_of(labels),
+                selector_of(fields),
             )
             known = {
                 (namespace_of(obj), name_of(obj)): obj
@@ -818,57 +714,6 @@ class ObjectClient:
                 ).items
             }
             return ObjectWatch(self._cluster, scope, local.client.revision(), known, timeout)
-
-    @contextmanager
-    def _request(self, kind: str, name: str) -> Iterator[tuple[Client, Resource, str]]:
-        """Open the cluster for a request about an object. Raises ValueError for an unknown kind or
-        without a name."""
-        with self._cluster._open() as local:
-            kind, slash, named = kind.partition("/")
-            if slash and name:
-                raise ValueError(
-                    f"{kind}/{named} names an object already: a second name, {quote(name)}, is "
-                    f"too much"
-                )
-            name = name or named
-            if not name:
-                raise ValueError(f"name an object: {kind}/NAME")
-            yield local.client, _resource_of(local, kind), name
-
-    @contextmanager
-    def _manifest(
-        self, obj: Mapping[str, Any], namespace: str
-    ) -> Iterator[tuple[Client, Resource, Object]]:
-        """Open the cluster for a request with an object, which becomes a copy in its namespace."""
-        content = _plain(obj)
-        api_version, kind, metadata = (
-            content.get(key) for key in ("apiVersion", "kind", "metadata")
-        )
-        if (
-            not isinstance(api_version, str)
-            or not isinstance(kind, str)
-            or not isinstance(metadata, dict)
-        ):
-            raise ValueError("an object needs apiVersion, kind and metadata")
-        with self._cluster._open() as local:
-            resource = local.scheme.for_kind(api_version, kind)
-            if (api_version, kind) == SCALE:
-                resource = _scaled_resource(local, metadata, namespace or DEFAULT_NAMESPACE)
-                api_version = resource.version if resource else ""
-            if resource is None:
-                raise ValueError(
-                    f"no matches for kind {quote(kind)} in version {quote(api_version)}"
-                )
-            resource = resource.at(api_version.rpartition("/")[2])
-            if resource.namespaced:
-                own = metadata["namespace"] = (
-                    metadata.get("namespace") or namespace or DEFAULT_NAMESPACE
-                )
-                if not isinstance(own, str) or (namespace and own != namespace):
-                    raise ValueError(
-                        f"the object's namespace {quote(str(own))} is not {quote(namespace)}"
-                    )
-            yield local.client, resource, content
 
 
 class ObjectWatch:
@@ -898,7 +743,7 @@ class ObjectWatch:
                     return
                 time.sleep(POLL_SECONDS)
             for event in events:
-                yield event._replace(object=_own_copy(event.object))
+                yield event._replace(object=own_copy(event.object))
 
     def _read(self) -> Events:
         with self._cluster._open() as local:
@@ -922,7 +767,7 @@ def _settings(
 
     :param folder: the state folder in which a file of rules is looked up.
     """
-    settings: dict[str, Any] = _plain(others or {})
+    settings: dict[str, Any] = plain(others or {})
     if "formatVersion" in settings:
         raise ValueError("settings: formatVersion: kubepy sets it")
     for name in ("clock", "seed"):
@@ -984,70 +829,11 @@ def _start(since: datetime | timedelta | str | float, now: datetime) -> datetime
     return max(clocks.later(now, -_seconds(since)), clocks.EPOCH)
 
 
-def _plain(value: Any) -> Any:
-    """Return a copy of a value as plain JSON data. Raises TypeError, ValueError for what JSON does
-    not have."""
-    try:
-        text = json.dumps(value, allow_nan=False, default=_as_json, ensure_ascii=False)
-        if not is_unicode(text):
-            raise ValueError("an object cannot hold a character that UTF-8 cannot encode")
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError("the object is nested too deeply") from None
-
-
-def _as_json(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, datetime):
-        return clocks.format_time(value)
-    raise TypeError(f"an object cannot hold {value!r}: it must be what JSON has")
-
-
-def _own_copy(obj: Object) -> Object:
-    copy: Object = clone(output.without_managers(obj))
-    return copy
-
-
-def _selector(selector: str | Mapping[str, str]) -> str:
-    if isinstance(selector, str):
-        return selector
-    return ",".join(f"{key}={value}" for key, value in selector.items())
-
-
-def _scaled_resource(local: LocalCluster, metadata: Object, namespace: str) -> Resource | None:
-    """Return the resource of the object that a Scale is of: the one with its uid, or the only one
-    with its name."""
-    name = str(metadata.get("name"))
-    namespace = str(metadata.get("namespace") or namespace)
-    resources = {}  # by the uids of the objects with that name
-    for resource in local.scheme:
-        if "scale" not in resource.subresources:
-            continue
-        with suppress(errors.NotFound):
-            obj = local.client.get(resource.gvr, name, namespace=namespace)
-            uid = obj["metadata"]["uid"]
-            if metadata.get("uid") in (None, uid):
-                resources[uid] = resource
-    if len(resources) != 1:
-        return None
-    [scaled] = resources.values()
-    return scaled
-
-
 def _key_of(resource: Resource, name: str, namespace: str) -> storage.Key:
     """Return the key of an object; that of a cluster-wide resource has no namespace."""
     if not resource.namespaced:
         namespace = ""
     return storage.Key(resource.storage_key, namespace, name)
-
-
-def _resource_of(local: LocalCluster, kind: str) -> Resource:
-    """Return the resource that a word names. Raises ValueError."""
-    resource = local.scheme.find(kind)
-    if resource is None:
-        raise ValueError(f"the server doesn't have a resource type {quote(kind)}")
-    return resource
 
 
 # --- clusters in memory ---------------------------------------------------------------------------

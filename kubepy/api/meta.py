@@ -152,3 +152,14 @@ def object_reference(obj: AnyObject, field_path: str = "") -> ObjectReference:
     if field_path:
         reference["fieldPath"] = field_path
     return cast("ObjectReference", reference)
+
+
+def without_managers(obj: Object) -> Object:
+    """Return the object without managedFields: itself if it has none."""
+    meta = obj.get("metadata")
+    if not isinstance(meta, dict) or "managedFields" not in meta:
+        return obj
+    return {
+        **obj,
+        "metadata": {key: value for key, value in meta.items() if key != "managedFields"},
+    }

@@ -1023,6 +1023,11 @@ class Client:
         batch.copies += [(copy, stored) for copy, stored in pairs if copy is not stored]
         return shown
 
+    def stored(self, key: Key) -> Object | None:
+        """Return an object as it is stored now, in the batch that is open if there is one; None
+        where it is not there. It is shared: never change it."""
+        return self._find(key)
+
     def _find(self, key: Key) -> Object | None:
         return self._batch.transaction.get(key) if self._batch else self._store.get(key)
 

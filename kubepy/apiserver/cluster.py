@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache, cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from kubepy.api.clock import Clock, Ids, draw_seed
 from kubepy.api.meta import Object, name_of, namespace_of
@@ -96,6 +96,14 @@ PRIORITY_CLASSES = (
 )
 
 
+class AddedControllers(Protocol):
+    """The controllers that a program has added to a cluster (``kubepy.controlplane.functions``)."""
+
+    def for_fork(self) -> AddedControllers:
+        """Return those of a fork of the cluster."""
+        ...
+
+
 class Claim(NamedTuple):
     """An object whose file says that its controller has observed it, which is not taken for true.
 
@@ -120,6 +128,8 @@ class LocalCluster:
     :ivar worktree: what the store has if it keeps its objects as files; None for others.
     :ivar unread_values: returns what a store without files has left out, as it cannot be read: by
         its key, what is wrong.
+    :ivar added: the controllers that a program has added; they run beside the others, in forks
+        too.
     :ivar drawn_seed: that of the faults, if it has been drawn for :meth:`with_faults`.
     """
 
@@ -162,6 +172,7 @@ class LocalCluster:
             self._server.usage_source = usage_source
         self.controller_client = self.client
         self.drawn_seed: int | None = None
+        self.added: AddedControllers | None = None
         self.logger: Logger | None = None  # of the work of the controllers (-v)
 
     @property
@@ -234,6 +245,7 @@ class LocalCluster:
             store.set_values(settings=settings)
         fork = LocalCluster(store, self._new_store, rules_folder=self._rules_folder)
         fork._origin = origin
+        fork.added = self.added and self.added.for_fork()
         fork._server.silent = self._server.silent
         fork._server.account_keys = self._server.account_keys.of_fork(fork.settings.seed)
         fork._server.usage_source = self._server.usage_source

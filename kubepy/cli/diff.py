@@ -13,7 +13,7 @@ import shutil
 import subprocess
 from typing import IO, Any
 
-from kubepy.api.meta import Object, nested_map
+from kubepy.api.meta import Object, nested_map, without_managers
 from kubepy.apiserver.request import APPLY_PATCH, CreateOptions, DeleteOptions, Patch, PatchOptions
 from kubepy.cli.apply import Visited, allowed_kinds, prunable
 from kubepy.cli.apply_patching import ApplyRequest, patch_to, warn_if_deleting
@@ -34,7 +34,6 @@ from kubepy.cli.runtime.options import (
     field_manager_flag,
     filename_flag,
 )
-from kubepy.cli.runtime.output import without_managers
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 

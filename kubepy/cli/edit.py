@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from kubepy.api.meta import uid_of
+from kubepy.api.meta import uid_of, without_managers
 from kubepy.api.values.goformat import go_syntax, to_json
 from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.errors import CliError, raise_all
@@ -25,7 +25,7 @@ from kubepy.cli.runtime.options import (
     output_flag,
     subresource_flag,
 )
-from kubepy.cli.runtime.output import printer_for, without_managers
+from kubepy.cli.runtime.output import printer_for
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():

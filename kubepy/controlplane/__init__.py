@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from kubepy.apiserver.settings import FULL, ClusterSettings
 from kubepy.lazy import lazy_imports
@@ -58,6 +58,7 @@ with lazy_imports():
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
+    from kubepy.controlplane.functions import FunctionControllers
     from kubepy.controlplane.manager import Manager
     from kubepy.klog import Logger
     from kubepy.runtime.reconcile import Context, Reconciler
@@ -158,10 +159,13 @@ OF_FULL_BOOTSTRAP = (
 
 
 def new_reconcilers(
-    context: Context, logger: Logger | None = None, among: Collection[str] = NAMES
+    context: Context,
+    logger: Logger | None = None,
+    among: Collection[str] = NAMES,
+    added: FunctionControllers | None = None,
 ) -> list[Reconciler]:
     """Build the reconcilers that run with the cluster's settings, in their order and with their
-    faults."""
+    faults; behind them those that a program has added."""
     settings = context.client.settings
     names = [name for name in reconciler_names(settings) if name in among]
 
@@ -172,9 +176,16 @@ def new_reconcilers(
             new_reconciler = verbose.logging(new_reconciler, logger)
         if settings.faults is not None and settings.faults.afflicts(name):
             return faults.FaultyReconciler(name, new_reconciler, own_context, settings.faults)
+        if added is not None:
+            return added.built_in(name, new_reconciler, own_context)
         return new_reconciler(own_context)
 
-    return [build(name, new_reconciler) for name, new_reconciler in RECONCILERS if name in names]
+    built_in = [
+        build(name, new_reconciler) for name, new_reconciler in RECONCILERS if name in names
+    ]
+    if added is None:
+        return built_in
+    return [*built_in, *added.reconcilers(context)]
 
 
 def reconciler_names(settings: ClusterSettings) -> tuple[str, ...]:
@@ -193,6 +204,9 @@ def build_manager(cluster: LocalCluster, among: Collection[str] = NAMES) -> Mana
 
     :param among: the names of the reconcilers that may run (:mod:`kubepy.controlplane.groups`).
     """
+    added = cast("FunctionControllers | None", cluster.added)
+    if added is not None and added.manager is not None:
+        return added.manager
     store = cluster.store
     scheme = cluster.scheme
     if cluster.settings.bootstrap == FULL and store.meta(RBAC_BOOTSTRAPPED) is None:
@@ -205,14 +219,15 @@ def build_manager(cluster: LocalCluster, among: Collection[str] = NAMES) -> Mana
     context = reconcile.Context(
         client, reconcile.Informers(), cluster.clock, pacing.Pacing(), scheme
     )
+    names = [name for name in reconciler_names(cluster.settings) if name in among]
+    if added is not None:
+        names += added.names()
     checkpoints = managers.CheckpointStore(
         lambda: load(store),
         lambda text: save(store, text),
-        identity(
-            [name for name in reconciler_names(cluster.settings) if name in among], cluster.settings
-        ),
+        identity(names, cluster.settings),
     )
-    reconcilers = new_reconcilers(context, cluster.logger, among)
+    reconcilers = new_reconcilers(context, cluster.logger, among, added)
     return managers.Manager(
         context,
         reconcilers,

@@ -112,24 +112,28 @@ class FaultyClient(Client):
         return self._written(
             self._of_object(request, body) if body and not request.subresource else request,
             lambda: self._inner._create(request, body),
+            None,
         )
 
     def _update(self, request: Request, obj: Object) -> Object:
         return self._written(
-            self._of_object(request, obj), lambda: self._inner._update(request, obj)
+            self._of_object(request, obj), lambda: self._inner._update(request, obj), obj
         )
 
     def _patch(self, request: Request, patch: Any) -> Object:
-        return self._written(request, lambda: self._inner._patch(request, patch))
+        return self._written(request, lambda: self._inner._patch(request, patch), patch.data)
 
     def _delete(self, request: Request) -> Object:
-        return self._written(request, lambda: self._inner._delete(request))
+        return self._written(request, lambda: self._inner._delete(request), None)
 
     def _delete_collection(self, request: Request) -> Objects:
-        return self._written(request, lambda: self._inner._delete_collection(request))
+        return self._written(request, lambda: self._inner._delete_collection(request), None)
 
-    def _written(self, request: Request, write: Callable[[], T]) -> T:
-        """Carry out a write, unless it meets a conflict; after it the controller may end."""
+    def _written(self, request: Request, write: Callable[[], T], content: Any) -> T:
+        """Carry out a write, unless it meets a conflict; after it the controller may end.
+
+        :param content: of an update or a patch.
+        """
         if self._process.is_dead:
             raise Restarted
         resource = request.resource.group_resource
@@ -146,28 +150,30 @@ class FaultyClient(Client):
         if request.verb in ("update", "patch") or getattr(
             request.options, "resource_version", None
         ):
-            self._meet_conflict(subject, before, resource, request.name)
+            self._meet_conflict(subject, before, resource, request.name, content)
 
         result = write()
         name = request.name or (name_of(cast(Object, result)) if isinstance(result, dict) else "")
         stored = self._stored_object(request, name)
         after = _version_text(stored)
-        restarts = self._faults.restarts
         if after != before:
             self._wrote(Key(resource, request.namespace, name), stored)
-        if (
-            restarts is not None
-            and after != before
-            and restarts.concerns(self._controller, resource)
-            and self._faults.draw("restart", *subject, name, before, after) < restarts.rate
-        ):
-            self._process.is_dead = True
-            raise Restarted
+            if self._ends_after(subject, name, before, after):
+                self._process.is_dead = True
+                raise Restarted
 
         return result
 
+    def _ends_after(self, subject: Sequence[str], name: str, before: str, after: str) -> bool:
+        """Return whether the controller ends after a write from one version of an object to
+        another."""
+        restarts = self._faults.restarts
+        if restarts is None or not restarts.concerns(self._controller, subject[2]):
+            return False
+        return self._faults.draw("restart", *subject, name, before, after) < restarts.rate
+
     def _meet_conflict(
-        self, subject: Sequence[str], version: str, resource: str, name: str
+        self, subject: Sequence[str], version: str, resource: str, name: str, content: Any
     ) -> None:
         """Raise Conflict if this write is to meet one; the next attempt draws anew."""
         conflicts = self._faults.conflicts
@@ -250,14 +256,17 @@ class FaultyReconciler:
         self._informers = Informers()
         self._writes.clear()
         self._assumed.clear()
-        client = FaultyClient(
-            self._context.client, self._faults, self.name, self._conflicts, self._note_write
-        )
         self._inner = self._new_reconciler(
-            self._context._replace(client=client, informers=self._informers)
+            self._context._replace(client=self._new_client(), informers=self._informers)
         )
         self._remembering = self._inner if isinstance(self._inner, Remembering) else None
         self._handlers = self._inner.handlers()
+
+    def _new_client(self) -> FaultyClient:
+        """Return the client of a process that begins."""
+        return FaultyClient(
+            self._context.client, self._faults, self.name, self._conflicts, self._note_write
+        )
 
     def _list(self, list_objects: Callable[[str], Iterable[Object]]) -> None:
         """Fill the informers anew; the manager's do not know yet of resources that this sync was

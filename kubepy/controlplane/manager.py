@@ -113,6 +113,9 @@ class Manager:
         starts.
     :ivar poller: waits for changes; ``freshness``: how old the last look at all files may be.
     :ivar commits_each_turn: for whoever watches: pods are seen Pending before they run.
+    :ivar is_undivided: a batch goes on until nothing is left to do, however long that takes: so
+        that no speed of a machine shows.
+    :ivar synced: where it is set, is called after each sync with its exception, or None.
     :ivar is_awaited: tells whether another writer waits: then a batch ends after a sync.
     """
 
@@ -126,6 +129,8 @@ class Manager:
     ) -> None:
         self.queues = Queues(reconcilers)
         self.commits_each_turn = False
+        self.is_undivided = False
+        self.synced: Callable[[str, Key, Exception | None], object] | None = None
         self.is_awaited: Callable[[], bool] = lambda: False
         client = self._client = context.client
         clock = context.clock
@@ -446,7 +451,8 @@ class Manager:
             picked = self.queues.get()
             if picked is None:
                 self._budget.renew()
-                if passed > patience or without_room or not self._time.move():
+                is_late = passed > patience and not self.is_undivided
+                if is_late or without_room or not self._time.move():
                     return
                 continue
             if without_room and Party(picked[0].name, picked[1]) in without_room:
@@ -466,6 +472,8 @@ class Manager:
         """Return whether a batch ends after a sync, so many seconds after it began."""
         if self._failed_batches.is_short_of_room:
             return True
+        if self.is_undivided:
+            return False
         is_turn_over = self.queues.is_turn_over()
         if self.commits_each_turn:  # watchers see the same states on a slow machine
             return is_turn_over or self.is_awaited()
@@ -481,10 +489,12 @@ class Manager:
         """Sync one key. An exception of any class, a bug included, must not keep other reconcilers
         from their work."""
         queue = reconciler.queue
+        failure: Exception | None = None
         self._syncing = Party(reconciler.name, key)
         try:
             reconciler.sync(key)
         except Exception as error:
+            failure = error
             message = " ".join(str(error).split())
             if not isinstance(error, Status):
                 message = f"{type(error).__name__}: {message}"
@@ -494,6 +504,12 @@ class Manager:
             queue.forget(key)
         finally:
             queue.done(key)
+        if self.synced is not None:
+            self.synced(reconciler.name, key, failure)
+
+    def halt(self) -> None:
+        """Let the present run end after the sync that is under way."""
+        self._budget = WriteBudget(0)
 
     def _note(self, change: WatchEvent) -> None:
         """Take notice of a write that a sync has made."""

@@ -17,11 +17,17 @@ from kubepy.runtime.reconcile import Key, Reconciler
 from kubepy.runtime.workqueue import WorkQueue
 
 KEYS_PER_TURN = 250
+Entry = tuple[Reconciler, Key]
+# Gets the key whose turn it is, and a function that lists the others that are ready; returns one of
+# those, or None.
+Chooser = Callable[[Entry, Callable[[], list[Entry]]], Entry | None]
 
 
 class Queues:
     """The queues of some reconcilers: one key after the other, whose turn it is, what is due when.
 
+    :ivar choose: where it is set, picks another of the keys that are ready in place of the one
+        whose turn it is.
     :ivar restored: keys of a checkpoint that are due. They are queued once there are informers
         (:meth:`add_restored`).
     """
@@ -29,15 +35,34 @@ class Queues:
     def __init__(self, reconcilers: Sequence[Reconciler]) -> None:
         self.reconcilers = reconcilers
         self.restored: list[Pending] = []
+        self.choose: Chooser | None = None
         self._by_name = {reconciler.name: reconciler.queue for reconciler in reconcilers}
         self._turn = len(reconcilers) - 1  # the position of the reconciler whose turn it is
         self._keys_left = 0  # of its keys, in this turn
 
     # --- keys
 
-    def get(self) -> tuple[Reconciler, Key] | None:
+    def get(self) -> Entry | None:
         """Return the next key of the reconciler whose turn it is, or of the next one that has
         any."""
+        entry = self._next()
+        if entry is None or self.choose is None:
+            return entry
+        chosen = self.choose(entry, self._others)
+        if chosen is None:
+            return entry
+        reconciler, key = entry
+        reconciler.queue.take_back(key)
+        other, other_key = chosen
+        return other, other.queue.take(other_key)
+
+    def _others(self) -> list[Entry]:
+        """Return the keys that are ready beside the one that was handed out."""
+        return [
+            (reconciler, key) for reconciler in self.reconcilers for key in reconciler.queue.ready()
+        ]
+
+    def _next(self) -> Entry | None:
         for _ in range(len(self.reconcilers) + 1):
             reconciler = self.reconcilers[self._turn]
             if self._keys_left > 0:

@@ -220,6 +220,39 @@ class WorkQueue(Generic[K]):
             self.add_after(key, 1.0)
         return None
 
+    def clear(self) -> None:
+        """Forget all keys, those that are handed out included: whoever works on one has ended."""
+        for keys in (
+            self._ready,
+            self._again,
+            self._due,
+            self._held,
+            self._resting,
+            self._failures,
+        ):
+            keys.clear()
+        for names in (self._processing, self._skippable, self._repeating):
+            names.clear()
+        self._delayed.clear()
+        self._single.clear()
+
+    def ready(self) -> list[K]:
+        """Return the keys that :meth:`get` could hand out now, in their order."""
+        self._promote()
+        now = self._now()
+        return [key for key in self._ready if key not in self._held or self._held[key][0] <= now]
+
+    def take_back(self, taken: K) -> None:
+        """Take a key back that was handed out and not worked on; it is the next one again."""
+        self._processing.discard(taken)
+        self._again.pop(taken, None)
+        self._ready[taken] = None
+        self._ready.move_to_end(taken, last=False)
+
+    def take(self, key: K) -> K:
+        """Hand out a key of :meth:`ready` out of its turn."""
+        return self._take(key)
+
     def _put_off(self, key: K) -> bool:
         """Put off a ready key that is held; return whether it still is."""
         until, is_repeating = self._held[key]

@@ -41,6 +41,14 @@ class SchedulingQueue(WorkQueue[Key]):
                 return self._take(key)
         return None
 
+    def clear(self) -> None:
+        super().clear()
+        self._heap.clear()
+
+    def take_back(self, taken: Key) -> None:
+        super().take_back(taken)
+        heapq.heappush(self._heap, (self._rank(taken), taken))
+
     def done(self, key: Key) -> None:
         again = key in self._again
         super().done(key)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import Any
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, without_managers
 from kubepy.api.values.goformat import printable, quote, to_json
 from kubepy.cli.errors import CliError
 from kubepy.cli.files import read_string
@@ -255,17 +255,6 @@ def shown_object(factory: Factory, obj: Object, *, managers: bool) -> Object:
     if managers and factory.has_cluster and isinstance(obj.get("metadata"), dict):
         return factory.client.with_managed_fields(obj)
     return without_managers(obj)
-
-
-def without_managers(obj: Object) -> Object:
-    """Return the object without managedFields: itself if it has none."""
-    meta = obj.get("metadata")
-    if not isinstance(meta, dict) or "managedFields" not in meta:
-        return obj
-    return {
-        **obj,
-        "metadata": {key: value for key, value in meta.items() if key != "managedFields"},
-    }
 
 
 # --- templates ------------------------------------------------------------------------------------

@@ -83,6 +83,7 @@ with lazy_imports():
     from kubepy.cli.set import pod_template as set_pod_template
     from kubepy.cli.set import selector as set_selector
     from kubepy.cli.set import subject as set_subject
+    from kubepy.fuzz import command as fuzz_command
 
 _SECRET_EXAMPLES = """
 # Of literals
@@ -484,6 +485,7 @@ COMMANDS: dict[str, Entry] = {
     "plan": Entry(
         lambda: plan.plan, "Show what a command would do: its steps, how long, whether it finishes"
     ),
+    "fuzz": Entry(lambda: fuzz_command.fuzz, "Look for the order of things that breaks a workload"),
     "timeline": Entry(lambda: timeline.timeline, "Show what happened in the cluster"),
     "fork": Entry(lambda: state_folder.fork, "Copy a cluster to a new state folder, or to etcd"),
     "serve": Entry(
@@ -522,6 +524,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "clock",
         "plan",
         "why",
+        "fuzz",
         "timeline",
         "fork",
         "fsck",

@@ -86,6 +86,7 @@ REFUSED = {
     "explain": ABOUT_ITSELF,
     "fork": NEW_FOLDER,
     "fsck": NEW_FOLDER,
+    "fuzz": "it tries its workload on forks by itself",
     "git": NEW_FOLDER,
     "help": ABOUT_ITSELF,
     "import": NEW_FOLDER,

@@ -43,8 +43,13 @@ def read_faults(path: str) -> FaultSettings:
     """
     if path == "-":
         raise CliError("--faults cannot be standard input: it takes a file")
+    return parse_faults_file(path, read_string(path))
+
+
+def parse_faults_file(path: str, text: str) -> FaultSettings:
+    """Read the text of a file of faults. Raises CliError, FolderError."""
     try:
-        documents = yaml.load_all(read_string(path), unique_keys=True)
+        documents = yaml.load_all(text, unique_keys=True)
     except yaml.YamlError as error:
         raise CliError(f"{printable(path)}: {error}") from None
     if len(documents) != 1:

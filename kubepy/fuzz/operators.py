@@ -1,0 +1,82 @@
+"""The file of an operator: plain Python with ``operator(cluster)``, ``workload(cluster)``."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from types import CodeType
+from typing import Any, NamedTuple
+
+from kubepy.clusters import Cluster
+from kubepy.quoting import printable
+from kubepy.storage import FolderError
+
+
+class OperatorSource(NamedTuple):
+    """A file of an operator as it was read.
+
+    :ivar path: of the file, as it was named.
+    """
+
+    path: str
+    text: str
+
+
+class Operator:
+    """An operator that can be started again and again: each time its file is run anew, so that no
+    memory of one process, module variables included, is left to the next.
+
+    Raises FolderError for a file that is no Python, or has neither function.
+    """
+
+    def __init__(self, source: OperatorSource) -> None:
+        self.path = source.path
+        self._code = _compiled(source)
+        names = self._run_file()
+        functions = [names.get(name) for name in ("operator", "workload")]
+        if not any(map(callable, functions)):
+            raise FolderError(
+                printable(f"{source.path}: has neither operator(cluster) nor workload(cluster)")
+            )
+        self.has_workload = callable(names.get("workload"))
+
+    def start(self, cluster: Cluster) -> None:
+        """Start the operator: let it add its controllers to a cluster. Raises FolderError for what
+        the file raises."""
+        operator = self._run_file().get("operator")
+        if callable(operator):
+            self._call("operator", operator, cluster)
+
+    def workload(self, cluster: Cluster) -> None:
+        """Call the workload, where there is one. Raises FolderError for what it raises."""
+        workload = self._run_file().get("workload")
+        if callable(workload):
+            self._call("workload", workload, cluster)
+
+    def _run_file(self) -> dict[str, Any]:
+        names: dict[str, Any] = {"__name__": "operator", "__file__": self.path}
+        self._call("the file", exec, self._code, names)
+        return names
+
+    def _call(self, what: str, function: Callable[..., Any], *arguments: Any) -> None:
+        try:
+            function(*arguments)
+        except Exception as error:
+            lines = [
+                frame.lineno
+                for frame in traceback.extract_tb(error.__traceback__)
+                if frame.filename == self.path
+            ]
+            place = f"{self.path}:{lines[-1]}" if lines else self.path
+            message = f"{place}: {what}: {type(error).__name__}: {error}"
+            raise FolderError(printable(message)) from error
+
+
+def _compiled(source: OperatorSource) -> CodeType:
+    try:
+        return compile(source.text, source.path, "exec")
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None)
+        place = f"{source.path}:{line}" if line else source.path
+        message = getattr(error, "msg", None) or str(error)
+        raise FolderError(printable(f"{place}: {message}")) from None

@@ -1,0 +1,263 @@
+"""One run: the workload on a fork of the cluster, with controllers that the oracle disturbs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from kubepy.api.clock import ClockLimit, later
+from kubepy.api.meta import Object, name_of
+from kubepy.clusters import Cluster
+from kubepy.controlplane import build_manager
+from kubepy.controlplane.disturbance import DisturbedControllers, OperatorProcess
+from kubepy.fuzz.cases import World
+from kubepy.fuzz.checks import CheckSuite, Violation
+from kubepy.fuzz.choices import described
+from kubepy.quoting import printable
+from kubepy.runtime.oracle import Choice, Oracle, Point, RunName
+from kubepy.storage import Key
+
+if TYPE_CHECKING:
+    from kubepy.apiserver.cluster import LocalCluster
+    from kubepy.controlplane.manager import Manager
+
+MOST_WRITES = 20_000  # without an end of the work: then a run ends
+NEAR = 16  # choices behind a new state, of which every fourth is kept
+MOST_SEEN = 400  # states that are kept of a run
+
+
+class Seen(NamedTuple):
+    """A state of what checks read, when it was first seen in a run.
+
+    :ivar taken: how many choices had been taken before; ``points``: had been met.
+    :ivar near: some of those that were met right behind it.
+    """
+
+    digest: int
+    taken: int
+    points: int
+    near: tuple[Point, ...] = ()
+
+
+class RunStep(NamedTuple):
+    """A line of what happened in a run.
+
+    :ivar at: seconds since the beginning.
+    :ivar who: a user, or the controller that was disturbed.
+    :ivar what: ``create``, ``write``, ``delete``, ``command``, or the purpose of a choice.
+    :ivar words: what it is about.
+    """
+
+    at: float
+    who: str
+    what: str
+    words: str
+
+
+class RunRecord(NamedTuple):
+    """The record of a run.
+
+    :ivar name: by which it is repeated.
+    :ivar choices: that have disturbed it, in their order.
+    :ivar seen: its new states, in their order.
+    :ivar writes: how many there were.
+    :ivar steps: what happened, where it is asked for.
+    :ivar failed: the command that failed, with what it said; "" where none did.
+    """
+
+    name: RunName
+    violation: Violation | None
+    choices: tuple[Choice, ...]
+    seen: tuple[Seen, ...] = ()
+    writes: int = 0
+    settled: bool = True
+    finished_after: float = 0.0
+    steps: tuple[RunStep, ...] = ()
+    failed: str = ""
+
+
+class FuzzRun:
+    """A run while it goes on.
+
+    :param world: what it begins with.
+    :param name: its seed, and its choices where they are given.
+    :param left_out: the numbers of the commands that are not run.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        name: RunName,
+        left_out: Sequence[int] = (),
+        *,
+        explains: bool = False,
+    ) -> None:
+        self._world = world
+        self._left_out = frozenset(left_out)
+        self._explains = explains
+        self.steps: list[RunStep] = []
+        self.writes = 0
+        self._seen: dict[int, Seen] = {}
+        self._failed = ""
+        self._oracle = Oracle(name, self._note_choice if explains else None)
+        self._known: set[Key] = set()
+        self._local = self._fork()
+        self.local = self._local
+        self._suite = CheckSuite(world.checks, self._local)
+        self._observed = self._local.observed(self._note_write)
+        self._observed.added = added = self._controllers()
+        self.cluster = Cluster(self._observed)
+        self._manager = added.manager = self._new_manager(added)
+
+    # --- setting up
+
+    def _fork(self) -> LocalCluster:
+        world = self._world
+        seed = self._oracle.run.seed
+        fork = world.base.fork(world.settings(seed), is_prediction=True)
+        faults = world.faults or fork.settings.faults
+        return fork.with_faults(faults)
+
+    def _controllers(self) -> DisturbedControllers:
+        operator = self._world.operator
+        process = None
+        if operator is not None and self._world.names:
+            process = OperatorProcess(lambda: operator.start(self.cluster))
+        return DisturbedControllers(
+            self._oracle,
+            self._world.names,
+            process,
+            disturbs_all=self._world.case.disturbs_all,
+        )
+
+    def _new_manager(self, added: DisturbedControllers) -> Manager:
+        local = self.cluster._local
+        assert local is not None
+        manager = build_manager(local)
+        manager.is_undivided = True
+        manager.synced = self._note_sync
+        manager.queues.choose = added.choose_entry
+        return manager
+
+    # --- going on
+
+    def go(self) -> RunRecord:
+        """Do the workload, and let the controllers work until nothing is left to do or time is
+        over. Raises CheckError, FolderError."""
+        start = self._world.started
+        end = later(start, self._world.case.duration)
+        local = self.cluster._local
+        assert local is not None
+        local.clock.limit = end
+        with suppress(ClockLimit):
+            self._work_load()
+        local.clock.limit = None
+        if self._suite.violation is None:
+            self._manager.advance(end, settled=True, most_writes=MOST_WRITES)
+        settled = self._manager.is_settled()
+        if self._suite.violation is None:
+            self._suite.finish(settled=settled)
+        return RunRecord(
+            self._oracle.run,
+            self._suite.violation,
+            tuple(self._oracle.taken),
+            self._states(),
+            self.writes,
+            settled,
+            (local.clock.now() - start).total_seconds(),
+            tuple(self.steps),
+            self._failed,
+        )
+
+    def _states(self) -> tuple[Seen, ...]:
+        points = self._oracle.points
+        return tuple(
+            seen._replace(near=tuple(points[seen.points : seen.points + NEAR : NEAR // 4]))
+            for seen in self._seen.values()
+        )
+
+    def _work_load(self) -> None:
+        for number, words in enumerate(self._world.case.commands):
+            if number in self._left_out or self._suite.violation is not None:
+                continue
+            self._note_step("user", "command", " ".join(words))
+            result = self.cluster.run(list(words))
+            if not result and not self._failed:
+                self._failed = printable(f"{' '.join(words)}: {result.stderr.strip()}")
+        operator = self._world.operator
+        if operator is not None and self._suite.violation is None:
+            operator.workload(self.cluster)
+
+    # --- what happens
+
+    def _at(self) -> float:
+        now = self._local.clock.now()
+        return (now - self._world.started).total_seconds()
+
+    def _note_write(self, key: Key, obj: Object | None, user: Object) -> None:
+        """Take in that a request has written: one object, or those of a collection."""
+        name = key.name or ("" if obj is None else name_of(obj))
+        if name:
+            self._note_stored(key._replace(name=name), user)
+            return
+        gone = (known for known in sorted(self._known) if known[:2] == key[:2] or not key.namespace)
+        for known in [known for known in gone if known.resource == key.resource]:
+            self._note_stored(known, user)
+
+    def _note_stored(self, key: Key, user: Object) -> None:
+        """Take in an object as it is stored after a write."""
+        self.writes += 1
+        if self._suite.violation is not None:
+            return
+        stored = self._local.client.stored(key)
+        self._note_step(user.get("username", ""), self._verb(key, stored), _words(key))
+        if stored is None:
+            self._known.discard(key)
+        else:
+            self._known.add(key)
+        resources = self._suite.resources
+        if resources is not None and key.resource not in resources:
+            return
+        self._suite.note(key, stored, user)
+        if self._suite.violation is not None:
+            self._manager.halt()
+            return
+        digest = self._suite.digest()
+        if digest not in self._seen and len(self._seen) < MOST_SEEN:
+            oracle = self._oracle
+            self._seen[digest] = Seen(digest, len(oracle.taken), len(oracle.points))
+
+    def _verb(self, key: Key, stored: Object | None) -> str:
+        if stored is None:
+            return "delete"
+        is_known = key in self._known or self._world.base.client.stored(key) is not None
+        return "write" if is_known else "create"
+
+    def _note_sync(self, controller: str, key: Key, error: Exception | None) -> None:
+        if error is None:
+            self._suite.note_success(controller, key)
+        else:
+            self._suite.note_failure(controller, key, error)
+            if self._suite.violation is not None:
+                self._manager.halt()
+
+    def _note_choice(self, choice: Choice) -> None:
+        self._note_step(choice.subject[0], choice.purpose, described(choice))
+
+    def _note_step(self, who: str, what: str, words: str) -> None:
+        if self._explains:
+            self.steps.append(RunStep(self._at(), who, what, words))
+
+
+def _words(key: Key) -> str:
+    return (
+        f"{key.resource} {key.namespace}/{key.name}"
+        if key.namespace
+        else (f"{key.resource} {key.name}")
+    )
+
+
+def run_once(world: World, name: RunName) -> RunRecord:
+    """Make a run. Raises CheckError, FolderError."""
+    return FuzzRun(world, name).go()

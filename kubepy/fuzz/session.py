@@ -1,0 +1,242 @@
+"""One fuzz from beginning to end: the search, the shrinking of what it finds, the report."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from contextlib import ExitStack
+from datetime import timedelta
+from typing import NamedTuple, TypedDict, Unpack
+
+from kubepy.api.values.goformat import parse_span
+from kubepy.clusters import Cluster
+from kubepy.fuzz.cases import DEFAULT_DURATION, ChecksSource, FuzzCase, checks_of, image_of
+from kubepy.fuzz.choices import described
+from kubepy.fuzz.executors import RunMaker, digest_of, process_pool, world_of
+from kubepy.fuzz.operators import OperatorSource
+from kubepy.fuzz.reporting import FoundViolation, FuzzReport, first_of_each_check
+from kubepy.fuzz.run import FuzzRun, RunRecord
+from kubepy.fuzz.search import Search
+from kubepy.fuzz.shrinking import Shrinker
+from kubepy.fuzz.transcripts import ReplayLine, transcript_of
+from kubepy.quoting import printable
+from kubepy.runtime.oracle import RunName, parse_run
+from kubepy.storage import FolderError
+
+MOST_ALSO = 20  # further seeds that are named for a check
+FilePath = str | os.PathLike[str]
+
+
+class FuzzFiles(NamedTuple):
+    """The parts of a fuzz, as somebody names them.
+
+    :ivar operator: the path of its file; "": there is none.
+    :ivar checks: paths of files, and names of built-in checks.
+    :ivar commands: the words of each command, without the program's name.
+    :ivar duration: seconds of the cluster's time that a run takes at most.
+    :ivar faults: the path of a file; "": there are none.
+    :ivar disturb: ``own``, ``all``; "": ``own`` where there is an operator.
+    """
+
+    operator: str = ""
+    checks: Sequence[str] = ()
+    commands: Sequence[Sequence[str]] = ()
+    duration: float = DEFAULT_DURATION
+    faults: str = ""
+    disturb: str = ""
+
+
+class FuzzSettings(TypedDict, total=False):
+    """The settings of :func:`fuzz`: how each run goes, and how many are made at a time."""
+
+    duration: timedelta | str | float
+    faults: FilePath
+    disturb: str
+    jobs: int
+
+
+def fuzz(
+    operator: FilePath = "",
+    checks: Sequence[FilePath] = (),
+    commands: Sequence[str | Sequence[str]] = (),
+    *,
+    seeds: Sequence[int] | int | str = range(100),
+    cluster: Cluster | None = None,
+    executor: Executor | None = None,
+    **settings: Unpack[FuzzSettings],
+) -> FuzzReport:
+    """Run a workload over many seeds, and say which checks are violated: ``kubepy fuzz``.
+
+    :param operator: a file of Python with ``operator(cluster)`` and ``workload(cluster)``.
+    :param checks: files of checks, or names of built-in ones: ``["checks.yaml", "settles"]``.
+    :param commands: command lines, without the program's name.
+    :param seeds: many; or one run: a seed, or a ``replay`` of a report.
+    :param cluster: on a fork of which each run begins; None: a fresh one with three nodes.
+    :param executor: makes the runs, in place of this process.
+    :param settings: ``duration``: how much of the cluster's time a run takes at most (10 minutes);
+        ``faults``: a file; ``disturb``: ``own`` (only the operator's controllers) or ``all``;
+        ``jobs``: how many processes share the runs.
+
+    Raises FolderError for files that cannot be read, and checks that cannot be evaluated.
+    """
+    lines = [shlex.split(line) if isinstance(line, str) else list(line) for line in commands]
+    files = FuzzFiles(
+        os.fspath(operator),
+        [os.fspath(name) for name in checks],
+        lines,
+        _seconds(settings.get("duration", DEFAULT_DURATION)),
+        os.fspath(settings.get("faults", "")),
+        settings.get("disturb", ""),
+    )
+    image = None
+    if cluster is not None:
+        with cluster._open() as local:
+            image = image_of(local)
+    session = FuzzSession(new_case(files, image))
+    if isinstance(seeds, int | str):
+        return session.replay(str(seeds))
+    return session.search(seeds, settings.get("jobs", 1), executor)
+
+
+def _seconds(duration: timedelta | str | float) -> float:
+    if isinstance(duration, timedelta):
+        return duration.total_seconds()
+    return parse_span(duration) if isinstance(duration, str) else float(duration)
+
+
+def new_case(files: FuzzFiles, image: bytes | None) -> FuzzCase:
+    """Return a case of these files. Raises FolderError for one that cannot be read, and for what
+    cannot be.
+
+    :param image: of the cluster on which each run begins; None: a fresh one.
+    """
+    if files.disturb not in ("", "own", "all"):
+        raise FolderError(f"disturb: {printable(files.disturb)}: must be own or all")
+    if files.disturb == "own" and not files.operator:
+        raise FolderError("disturb: own: there is no operator")
+    if not files.checks:
+        raise FolderError("there is no check: name a file of checks, or a built-in one")
+    if not files.operator and not files.commands:
+        raise FolderError("there is no workload: name an operator, or a command")
+    sources = tuple(
+        ChecksSource(name, _read(name) if _is_file(name) else None) for name in files.checks
+    )
+    longest = max((check.within or 0.0 for check in checks_of(sources)), default=0.0)
+    operator = OperatorSource(files.operator, _read(files.operator)) if files.operator else None
+    return FuzzCase(
+        image=image,
+        operator=operator,
+        checks=sources,
+        commands=tuple(map(tuple, files.commands)),
+        duration=max(files.duration, longest),
+        faults=(files.faults, _read(files.faults)) if files.faults else None,
+        disturbs_all=files.disturb == "all" or not files.operator,
+    )
+
+
+def _is_file(name: str) -> bool:
+    return os.path.isfile(name) or "/" in name or name.endswith((".yaml", ".yml"))
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except UnicodeDecodeError:
+        raise FolderError(printable(f"{path}: not UTF-8")) from None
+    except OSError as error:
+        raise FolderError(printable(f"{path}: {error.strerror}")) from None
+
+
+class FuzzSession:
+    """A fuzz of one case.
+
+    :param words: further flags of the command line that repeats a run.
+    :param made: is told how many runs were made.
+    """
+
+    def __init__(
+        self,
+        case: FuzzCase,
+        words: Sequence[str] = (),
+        made: Callable[[int], object] = lambda count: None,
+    ) -> None:
+        self._case = case
+        self._line = ReplayLine.of(case, words)
+        self._made = made
+
+    def replay(self, run: str) -> FuzzReport:
+        """Repeat a run. Raises FolderError."""
+        try:
+            name = parse_run(run)
+        except ValueError as error:
+            raise FolderError(f"seed {printable(run)}: {error}") from None
+        records = list(RunMaker(self._case, made=self._made).run_many([name]))
+        return self._report(records, len(records[0].seen), shrinks=False)
+
+    def search(
+        self, seeds: Sequence[int], jobs: int = 1, executor: Executor | None = None
+    ) -> FuzzReport:
+        """Try seeds. Raises FolderError.
+
+        :param executor: makes the runs; None: this process, or so many of its own.
+        """
+        with ExitStack() as stack:
+
+            def new_pool() -> Executor:
+                return stack.enter_context(process_pool(jobs))
+
+            if executor is None and jobs > 1:
+                executor = new_pool()
+            maker = RunMaker(self._case, executor, new_pool, jobs, self._made)
+            search = Search(maker.run_many)
+            records = list(search.go(seeds))
+        return self._report(records, len(search.states), shrinks=True)
+
+    def _report(self, records: Sequence[RunRecord], states: int, *, shrinks: bool) -> FuzzReport:
+        world = world_of(self._case, digest_of(self._case))
+        found = [
+            self._found(violating, shrinks=shrinks)
+            for violating in first_of_each_check(records).values()
+        ]
+        return FuzzReport(
+            runs=len(records),
+            branches=sum(record.name.choices is not None for record in records) * shrinks,
+            states=states,
+            checks=tuple(check.name for check in world.checks),
+            violations=tuple(found),
+            failed=next((record.failed for record in records if record.failed), ""),
+        )
+
+    def _found(self, violating: Sequence[RunRecord], *, shrinks: bool) -> FoundViolation:
+        """Return what is reported of a check that some runs violate."""
+        record = violating[0]
+        left_out: tuple[int, ...] = ()
+        if shrinks:
+            smaller = Shrinker(self._attempt, record, len(self._case.commands)).shrink()
+            record, left_out = smaller.record, smaller.left_out
+        explained = self._run(record.name, left_out, explains=True)
+        violation = explained.violation
+        assert violation is not None
+        also = [other.name.seed for other in violating[1:] if other.name.choices is None]
+        found = FoundViolation(
+            violating[0].name.seed,
+            str(record.name),
+            violation,
+            tuple(map(described, explained.choices)),
+            left_out,
+            explained.steps,
+            tuple(also[:MOST_ALSO]),
+        )
+        return found._replace(transcript=transcript_of(found, self._line))
+
+    def _attempt(self, name: RunName, left_out: tuple[int, ...]) -> RunRecord:
+        return self._run(name, left_out)
+
+    def _run(
+        self, name: RunName, left_out: tuple[int, ...], *, explains: bool = False
+    ) -> RunRecord:
+        world = world_of(self._case, digest_of(self._case))
+        return FuzzRun(world, name, left_out, explains=explains).go()

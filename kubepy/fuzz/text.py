@@ -1,0 +1,47 @@
+"""The report of a fuzz as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubepy.api.values.goformat import format_duration
+from kubepy.fuzz.reporting import FoundViolation, FuzzReport
+from kubepy.fuzz.transcripts import held_line
+
+
+def report_text(report: FuzzReport, seed: str) -> Iterator[str]:
+    """Yield the lines of a report.
+
+    :param seed: the run that was repeated; "" for a search.
+    """
+    if seed and report:
+        yield held_line(seed)
+        return
+    for found in report.violations:
+        yield from _violation(found)
+    if seed:
+        return
+    branches = f", {report.branches} of them branches" if report.branches else ""
+    yield f"{report.runs} runs{branches}; {report.states} states of what checks read"
+    if report:
+        yield f"all checks hold: {', '.join(report.checks)}"
+        return
+    violated = [found.check for found in report.violations]
+    yield f"violated: {', '.join(violated)} ({len(violated)} of {len(report.checks)} checks)"
+
+
+def _violation(found: FoundViolation) -> Iterator[str]:
+    at = format_duration(found.at) if found.at else "0s"
+    yield f"violated: {found.check}, by seed {found.seed}, {at} after the beginning"
+    yield f"  {found.violation.message}"
+    count = len(found.disturbances)
+    if not count:
+        yield "  nothing needs to be disturbed for that"
+    else:
+        yield f"  the smallest run has {count} {'disturbance' if count == 1 else 'disturbances'}:"
+        yield from (f"  - {line}" for line in found.disturbances)
+    if found.also:
+        yield f"  also by seeds {', '.join(map(str, found.also))}"
+    yield ""
+    yield from found.transcript.splitlines()
+    yield ""

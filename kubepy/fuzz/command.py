@@ -25,7 +25,11 @@ from kubepy.fuzz.cases import DEFAULT_DURATION, FuzzCase, image_of
 from kubepy.fuzz.reporting import FuzzReport, report_document
 from kubepy.fuzz.session import FuzzFiles, FuzzSession, new_case
 from kubepy.fuzz.text import report_text
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
+
+with lazy_imports():
+    from kubepy.fuzz import page as pages
 
 FORMATS = ("text", "json", "html")
 VIOLATED = 2  # the exit status
@@ -116,7 +120,7 @@ def run_fuzz(factory: Factory, options: FuzzOptions) -> None:
             executor = executor_on(options.on, stack) if options.on else None
             report = session.search(seeds, options.jobs, executor)
     factory.progress.clear()
-    show(factory, options, report)
+    show(factory, options, report, session)
     if not options.seed:
         speed = report.runs / max(time.monotonic() - begun, 1e-9)
         factory.say(f"note: {speed:.0f} runs a second, with the shrinking of what was found")
@@ -217,8 +221,11 @@ def executor_on(address: str, stack: ExitStack) -> Executor:
     return executor
 
 
-def show(factory: Factory, options: FuzzOptions, report: FuzzReport) -> None:
+def show(factory: Factory, options: FuzzOptions, report: FuzzReport, session: FuzzSession) -> None:
     """Print a report."""
+    if options.output == "html":
+        factory.print(pages.render_html(report, session.shown_run()), end="")
+        return
     if options.output == "json":
         factory.print(document("json", report_document(report), typed=True), end="")
         return

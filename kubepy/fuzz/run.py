@@ -83,6 +83,9 @@ class FuzzRun:
     :param world: what it begins with.
     :param name: its seed, and its choices where they are given.
     :param left_out: the numbers of the commands that are not run.
+    :param explains: the steps of the run are kept.
+    :ivar local: the fork of the run.
+    :ivar started: the moment at which it begins.
     """
 
     def __init__(
@@ -102,6 +105,8 @@ class FuzzRun:
         self._failed = ""
         self._oracle = Oracle(name, self._note_choice if explains else None)
         self._known: set[Key] = set()
+        self.name = name
+        self.started = world.started
         self._local = self._fork()
         self.local = self._local
         self._suite = CheckSuite(world.checks, self._local)

@@ -153,6 +153,7 @@ def _read(path: str) -> str:
 class FuzzSession:
     """A fuzz of one case.
 
+    :ivar shown: the run that violates the first check of the report, if there is one.
     :param words: further flags of the command line that repeats a run.
     :param made: is told how many runs were made.
     """
@@ -166,6 +167,8 @@ class FuzzSession:
         self._case = case
         self._line = ReplayLine.of(case, words)
         self._made = made
+        self._first = RunName(0)
+        self.shown: FuzzRun | None = None
 
     def replay(self, run: str) -> FuzzReport:
         """Repeat a run. Raises FolderError."""
@@ -173,16 +176,22 @@ class FuzzSession:
             name = parse_run(run)
         except ValueError as error:
             raise FolderError(f"seed {printable(run)}: {error}") from None
+        self._first = name
         records = list(RunMaker(self._case, made=self._made).run_many([name]))
         return self._report(records, len(records[0].seen), shrinks=False)
 
     def search(
         self, seeds: Sequence[int], jobs: int = 1, executor: Executor | None = None
     ) -> FuzzReport:
-        """Try seeds. Raises FolderError.
+        """Try seeds. Raises FolderError, also for a command that fails where nothing is disturbed.
 
         :param executor: makes the runs; None: this process, or so many of its own.
         """
+        undisturbed = self._new_run(RunName(0)).go()
+        if undisturbed.failed:
+            raise FolderError(
+                f"the workload fails where nothing is disturbed: {undisturbed.failed}"
+            )
         with ExitStack() as stack:
 
             def new_pool() -> Executor:
@@ -217,7 +226,9 @@ class FuzzSession:
         if shrinks:
             smaller = Shrinker(self._attempt, record, len(self._case.commands)).shrink()
             record, left_out = smaller.record, smaller.left_out
-        explained = self._run(record.name, left_out, explains=True)
+        run = self._new_run(record.name, left_out, explains=True)
+        self.shown = self.shown or run
+        explained = run.go()
         violation = explained.violation
         assert violation is not None
         also = [other.name.seed for other in violating[1:] if other.name.choices is None]
@@ -233,10 +244,18 @@ class FuzzSession:
         return found._replace(transcript=transcript_of(found, self._line))
 
     def _attempt(self, name: RunName, left_out: tuple[int, ...]) -> RunRecord:
-        return self._run(name, left_out)
+        return self._new_run(name, left_out).go()
 
-    def _run(
-        self, name: RunName, left_out: tuple[int, ...], *, explains: bool = False
-    ) -> RunRecord:
+    def _new_run(
+        self, name: RunName, left_out: tuple[int, ...] = (), *, explains: bool = False
+    ) -> FuzzRun:
         world = world_of(self._case, digest_of(self._case))
-        return FuzzRun(world, name, left_out, explains=explains).go()
+        return FuzzRun(world, name, left_out, explains=explains)
+
+    def shown_run(self) -> FuzzRun:
+        """Return the run that violates the first check of the report; where all hold, the one that
+        was repeated, or that of the first seed."""
+        if self.shown is None:
+            self.shown = self._new_run(self._first)
+            self.shown.go()
+        return self.shown

@@ -23,11 +23,15 @@ def report_text(report: FuzzReport, seed: str) -> Iterator[str]:
         return
     branches = f", {report.branches} of them branches" if report.branches else ""
     yield f"{report.runs} runs{branches}; {report.states} states of what checks read"
+    yield outcome(report)
+
+
+def outcome(report: FuzzReport) -> str:
+    """Return a line that says which checks hold, or are violated."""
     if report:
-        yield f"all checks hold: {', '.join(report.checks)}"
-        return
+        return f"all checks hold: {', '.join(report.checks)}"
     violated = [found.check for found in report.violations]
-    yield f"violated: {', '.join(violated)} ({len(violated)} of {len(report.checks)} checks)"
+    return f"violated: {', '.join(violated)} ({len(violated)} of {len(report.checks)} checks)"
 
 
 def _violation(found: FoundViolation) -> Iterator[str]:

@@ -20,7 +20,9 @@ def render_html(report: FuzzReport, run: FuzzRun) -> str:
 
     :param run: the one that is drawn: it violates the first check of the report, or none.
     """
-    timeline = with_rollouts(run.local, read_timeline(run.local, run.started))
+    timeline = with_rollouts(
+        run.local, read_timeline(run.local, run.started, after_revision=run.revision)
+    )
     marks = [_mark(found) for found in report.violations[:1] if found.violation.key is not None]
     above = "".join((_verdict(report), *map(_violation, report.violations)))
     return html.render_html(timeline, marks, f"Fuzz: run {run.name}", above)

@@ -85,7 +85,7 @@ class FuzzRun:
     :param left_out: the numbers of the commands that are not run.
     :param explains: the steps of the run are kept.
     :ivar local: the fork of the run.
-    :ivar started: the moment at which it begins.
+    :ivar started: the moment at which it begins; ``revision``: that of the cluster then.
     """
 
     def __init__(
@@ -109,6 +109,7 @@ class FuzzRun:
         self.started = world.started
         self._local = self._fork()
         self.local = self._local
+        self.revision = self._local.client.revision()
         self._suite = CheckSuite(world.checks, self._local)
         self._observed = self._local.observed(self._note_write)
         self._observed.added = added = self._controllers()

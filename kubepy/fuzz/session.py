@@ -189,9 +189,7 @@ class FuzzSession:
         """
         undisturbed = self._new_run(RunName(0)).go()
         if undisturbed.failed:
-            raise FolderError(
-                f"the workload fails where nothing is disturbed: {undisturbed.failed}"
-            )
+            raise FolderError(f"the workload fails undisturbed: {undisturbed.failed}")
         with ExitStack() as stack:
 
             def new_pool() -> Executor:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 WIDTH = 100
 MOST_STEPS = 24  # lines about what happens; the first ones, and the last ones
+DEEPER = 9  # columns of a moment, by which a line is indented below it
+MOST_NAMES = 6  # of objects that are written together
 ACCOUNTS = "system:serviceaccount:"
 
 
@@ -67,7 +69,7 @@ def transcript_of(found: FoundViolation, replay: ReplayLine) -> str:
         *_comment(said),
         *_comment(f"It is violated {at} after the beginning of the run {found.replay}:"),
         "#",
-        *(f"# {line}"[:WIDTH].rstrip() for line in _steps(found.steps)),
+        *(line for step in _steps(found.steps) for line in _comment(step, " " * DEEPER)),
         "#",
     ]
     if replay.nodes is not None:
@@ -86,8 +88,18 @@ def held_line(replay: str) -> str:
     return f"run {replay}: all checks hold"
 
 
-def _comment(text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, initial_indent="# ", subsequent_indent="# ")
+def _comment(text: str, indent: str = "") -> list[str]:
+    """Return a text as lines of a comment.
+
+    :param indent: of all lines but the first.
+    """
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent="# ",
+        subsequent_indent=f"# {indent}",
+        break_on_hyphens=False,
+    )
 
 
 def _steps(steps: Sequence[RunStep]) -> Iterator[str]:
@@ -125,7 +137,9 @@ def _merged(steps: Sequence[RunStep]) -> Iterator[str]:
 
 def _line(at: float, who: str, what: str, resource: str, names: Sequence[str]) -> str:
     unique = list(dict.fromkeys(names))
-    return f"{_moment(at)} {_user(who)}: {what} {resource} {', '.join(unique)}"
+    named = ", ".join(unique[:MOST_NAMES])
+    more = f" and {len(unique) - MOST_NAMES} more" if len(unique) > MOST_NAMES else ""
+    return f"{_moment(at)} {_user(who)}: {what} {resource} {named}{more}"
 
 
 def _plain(step: RunStep) -> str:
@@ -135,7 +149,7 @@ def _plain(step: RunStep) -> str:
 
 
 def _moment(at: float) -> str:
-    return f"{format_duration(at) if at else '0s':>8}"
+    return f"{format_duration(at) if at else '0s':<8}"
 
 
 def _user(name: str) -> str:

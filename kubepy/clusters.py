@@ -668,7 +668,7 @@ class ObjectClient(ObjectRequests):
     work.
     """
 
-    field_manager = FIELD_MANAGER
+    _field_manager = FIELD_MANAGER
 
     def __init__(self, cluster: Cluster) -> None:
         """Private: it is ``cluster.client``."""

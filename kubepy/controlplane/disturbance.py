@@ -221,7 +221,7 @@ class DisturbedControllers(FunctionControllers):
         for name in self._names:
 
             def new(own: Context, name: str = name) -> Reconciler:
-                return FunctionReconciler(process.function(name), own)
+                return FunctionReconciler(process.function(name), own, logs=False)
 
             reconciler = DisturbedReconciler(name, new, context, self, process)
             reconciler.begin_later(0.0)

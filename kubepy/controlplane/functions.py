@@ -6,6 +6,7 @@ queue is one like all others: it is kept in the checkpoint of the manager.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from kubepy.apiserver.client import Client
     from kubepy.controlplane.manager import Manager
 
+LOGGER = "kubepy.controllers"
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 
@@ -103,12 +105,17 @@ def check_function(function: ControllerFunction, others: Container[str]) -> None
 class FunctionReconciler:
     """The reconciler of a function.
 
+    :param logs: exceptions of the function are logged.
+
     A key that comes again after the same time, without a write in between, counts as one that
     repeats for ever: nobody waits for it who waits until nothing is left to do.
     """
 
-    def __init__(self, function: ControllerFunction, context: Context) -> None:
+    def __init__(
+        self, function: ControllerFunction, context: Context, *, logs: bool = True
+    ) -> None:
         self.name = function.name
+        self._logs = logs
         self.queue = context.new_queue()
         self._function = function
         self._scheme = context.scheme
@@ -149,7 +156,12 @@ class FunctionReconciler:
         returns."""
         self.client.has_written = False
         named = Key(self._word(key.resource) or key.resource, key.namespace, key.name)
-        result = self._function.reconcile(self.client, named)
+        try:
+            result = self._function.reconcile(self.client, named)
+        except Exception as error:
+            if self._logs:
+                self._log(key, error)
+            raise
         delay = self._delay(result)
         if delay is None:
             self._idle.pop(key, None)
@@ -161,6 +173,14 @@ class FunctionReconciler:
         else:
             self._idle.pop(key, None)
         self.queue.add_after(key, delay, repeating=is_repeating)
+
+    def _log(self, key: Key, error: Exception) -> None:
+        """Log an exception: an error of the API, which often mends itself, without its place."""
+        is_bug = not isinstance(error, errors.Status)
+        level = logging.ERROR if is_bug else logging.INFO
+        logger = logging.getLogger(LOGGER)
+        message = "controller %s failed at %s %s/%s: %s"
+        logger.log(level, message, self.name, *key, error, exc_info=error if is_bug else None)
 
     def _delay(self, result: Any) -> float | None:
         if result is None:
@@ -191,7 +211,7 @@ class CachedClient(ObjectRequests):
     """
 
     def __init__(self, context: Context, field_manager: str) -> None:
-        self.field_manager = field_manager
+        self._field_manager = field_manager
         self.has_read: set[str] = set()
         self.has_written = False
         self._context = context

@@ -139,10 +139,10 @@ fuzz: Command = reading(
 kubepy fuzz --check=bounds -- set image deploy/web web=web:2
 
 # An operator of one's own, with its checks, over 300 seeds in two processes
-kubepy fuzz --operator=operator.py --check=checks.yaml --seeds=0..299 --jobs=2
+kubepy fuzz --operator=pools.py --check=checks.yaml --seeds=0..299 --jobs=2
 
 # The run of a report again
-kubepy fuzz --operator=operator.py --check=checks.yaml --seed=17:k3fq5zpa
+kubepy fuzz --operator=pools.py --check=checks.yaml --seed=17:k3fq5zpa
 """,
     )(run_fuzz)
 )

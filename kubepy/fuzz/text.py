@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 
 from kubepy.api.values.goformat import format_duration
 from kubepy.fuzz.reporting import FoundViolation, FuzzReport
 from kubepy.fuzz.transcripts import held_line
+
+WIDTH = 80
 
 
 def report_text(report: FuzzReport, seed: str) -> Iterator[str]:
@@ -37,15 +40,28 @@ def outcome(report: FuzzReport) -> str:
 def _violation(found: FoundViolation) -> Iterator[str]:
     at = format_duration(found.at) if found.at else "0s"
     yield f"violated: {found.check}, by seed {found.seed}, {at} after the beginning"
-    yield f"  {found.violation.message}"
+    yield from _wrapped(found.violation.message, "  ")
     count = len(found.disturbances)
     if not count:
         yield "  nothing needs to be disturbed for that"
     else:
         yield f"  the smallest run has {count} {'disturbance' if count == 1 else 'disturbances'}:"
-        yield from (f"  - {line}" for line in found.disturbances)
+        for line in found.disturbances:
+            yield from _wrapped(line, "  - ")
     if found.also:
-        yield f"  also by seeds {', '.join(map(str, found.also))}"
+        yield from _wrapped(f"also by seeds {', '.join(map(str, found.also))}", "  ")
     yield ""
     yield from found.transcript.splitlines()
     yield ""
+
+
+def _wrapped(text: str, begin: str) -> list[str]:
+    """Return a text as lines, of which the first begins in its own way."""
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=begin,
+        subsequent_indent=" " * len(begin),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -48,10 +48,10 @@ class ObjectRequests:
     ``deployments.apps``; an object by its kind and name, or as ``deploy/web``. The API's errors are
     raised: NotFound, AlreadyExists, Conflict, Invalid …
 
-    :ivar field_manager: the manager of the fields that are written.
+
     """
 
-    field_manager = ""
+    _field_manager = ""  # of the fields that are written
 
     def _open(self) -> AbstractContextManager[OpenedCluster]:
         """Open the cluster for the length of a request."""
@@ -102,7 +102,7 @@ class ObjectRequests:
         """Create an object from its manifest, and return it. Raises AlreadyExists, Invalid,
         NotFound (no namespace)."""
         with self._manifest(obj, namespace) as (client, resource, content):
-            options = requests.CreateOptions(field_manager=self.field_manager)
+            options = requests.CreateOptions(field_manager=self._field_manager)
             obj = client.create(
                 resource.gvr, content, namespace=namespace_of(content), options=options
             )
@@ -117,7 +117,7 @@ class ObjectRequests:
         With ``metadata.resourceVersion`` only that version. Raises NotFound, Conflict, Invalid.
         """
         with self._manifest(obj, namespace) as (client, resource, content):
-            options = requests.UpdateOptions(field_manager=self.field_manager)
+            options = requests.UpdateOptions(field_manager=self._field_manager)
             obj = client.update(
                 resource.gvr,
                 content,
@@ -143,7 +143,7 @@ class ObjectRequests:
         """
         with self._manifest(obj, namespace) as (client, resource, content):
             options = requests.PatchOptions(
-                field_manager=field_manager or self.field_manager, force=force
+                field_manager=field_manager or self._field_manager, force=force
             )
             obj = client.patch(
                 resource.gvr,
@@ -178,7 +178,7 @@ class ObjectRequests:
         if type not in patch_types:
             raise ValueError(f"type {type!r} is none of {', '.join(patch_types)}")
         with self._request(target, "") as (client, resource, name):
-            options = requests.PatchOptions(field_manager=self.field_manager)
+            options = requests.PatchOptions(field_manager=self._field_manager)
             change = requests.Patch(patch_types[type], plain(patch))
             obj = client.patch(
                 resource.gvr,

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kubepy.testing.transcripts import StepDifference
 
 SUFFIX = ".kubepy.txt"
+FUZZ_FILE = re.compile(r"--(?:operator|check|faults)[= ]([^\s'\"]+)")
 SCRIPT = re.compile(r"(?:^|(?<=[\s;&|(=]))\./([\w.-]+)")
 INI_OPTIONS = {
     "nodes": ("1", "kubepy: how many Ready nodes a test's cluster has (default: 1)"),
@@ -372,6 +373,7 @@ class TranscriptItem(pytest.Item):
             if content.startswith("#!"):
                 path.chmod(0o700)
         self._link_scripts(folder)
+        self._link_files(folder)
         is_in_folder = settings.pop("folder", None) is not None
         state = folder / "state" if is_in_folder else None
         cluster = new_cluster(self.config, settings, state)
@@ -394,6 +396,17 @@ class TranscriptItem(pytest.Item):
                 copytree(source, target, symlinks=True, ignore=hidden, copy_function=link_to)
             else:
                 target.symlink_to(source)
+
+    def _link_files(self, folder: Path) -> None:
+        """Bring the files that commands of ``fuzz`` name into the folder, from beside the
+        transcript."""
+        for step in self.transcript.steps:
+            for name in FUZZ_FILE.findall(step.command):
+                source, target = self.path.parent / name, folder / name
+                is_inside = target.resolve().is_relative_to(folder.resolve())
+                if source.is_file() and is_inside and not target.exists():
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.symlink_to(source.resolve())
 
     def _run_step(self, runner: Shell, command: str) -> CommandResult:
         """Run the command of a step; for a script the cluster is served meanwhile."""

@@ -27,6 +27,7 @@ OWN_TIME = ("--clock=2026-01-01T00:00:00Z", "--seed=7")
         ("canary", ()),
         ("containers", OWN_TIME),
         ("faults", OWN_TIME),
+        ("fuzz", OWN_TIME),
         ("kubelet", OWN_TIME),
         ("plan", OWN_TIME),
         ("plan-output", OWN_TIME),

@@ -254,6 +254,7 @@ def test_golden_file_has_every_command_of_kubectl() -> None:
         "plugin",
         "plan",
         "why",
+        "fuzz",
         "timeline",
         "rollout diff",
         "import",

@@ -107,7 +107,8 @@ def test_importing_cluster_does_no_work() -> None:
         "[] 1",
         "['kubepy', 'kubepy.api', 'kubepy.api.meta', 'kubepy.arguments', 'kubepy.cli', "
         "'kubepy.cli.errors', 'kubepy.cli.names', 'kubepy.clusters', 'kubepy.lazy', "
-        "'kubepy.quoting', 'kubepy.results', 'kubepy.storage', 'kubepy.storage.errors', "
+        "'kubepy.quoting', 'kubepy.results', 'kubepy.runtime', 'kubepy.runtime.objectrequests', "
+        "'kubepy.storage', 'kubepy.storage.errors', "
         "'kubepy.storage.frozen', 'kubepy.storage.model']",
         "[]",
     ]

@@ -12,7 +12,7 @@ KIND = "cassandradatacenters.example.org"
 
 
 def operator(cluster):
-    @cluster.controller("cassandra", watches=[KIND, "pods"])
+    @cluster.controller("cassandra", watches=[KIND, "pods", "persistentvolumeclaims"])
     def reconcile(client, key):
         for datacenter in client.list(KIND, namespace=key.namespace):
             sync(client, datacenter)
@@ -44,7 +44,11 @@ def remove(client, kind, name):
 
 
 def node(name):
-    container = {"name": "cassandra", "image": "busybox", "command": ["sleep", "1000000"]}
+    container = {
+        "name": "cassandra",
+        "image": "cassandra:4",
+        "lifecycle": {"preStop": {"sleep": {"seconds": 10}}},
+    }
     return {
         "apiVersion": "v1",
         "kind": "Pod",

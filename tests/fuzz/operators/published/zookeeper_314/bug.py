@@ -24,9 +24,9 @@ def sync(client, zookeeper):
     except NotFound:
         client.create(stateful_set(name, replicas))
         return
-    if replicas != current["spec"]["replicas"]:
+    scaled = zookeeper.get("status", {}).get("replicas")
+    if (replicas, replicas) != (scaled, current["spec"]["replicas"]):
         client.patch(f"statefulsets/{name}", {"spec": {"replicas": replicas}})
-    if zookeeper.get("status", {}).get("replicas") != replicas:
         zookeeper["status"] = {"replicas": replicas}
         client.update(zookeeper, subresource="status")
 

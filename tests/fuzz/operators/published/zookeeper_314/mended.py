@@ -21,11 +21,11 @@ def sync(client, zookeeper):
     except NotFound:
         client.create(stateful_set(name, replicas))
         return
-    if replicas != current["spec"]["replicas"]:
+    scaled = zookeeper.get("status", {}).get("replicas")
+    if (replicas, replicas) != (scaled, current["spec"]["replicas"]):
         # An update is refused unless the cluster is still as the cache has it.
         zookeeper = client.update(zookeeper)
         client.patch(f"statefulsets/{name}", {"spec": {"replicas": replicas}})
-    if zookeeper.get("status", {}).get("replicas") != replicas:
         zookeeper["status"] = {"replicas": replicas}
         client.update(zookeeper, subresource="status")
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from kubepy.api import errors
@@ -18,6 +19,7 @@ from kubepy.api.clock import later
 from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.fault_settings import FaultSettings
+from kubepy.apiserver.request import MERGE_PATCH, Patch
 from kubepy.controlplane.faults import (
     WATCH,
     FaultyClient,
@@ -35,42 +37,59 @@ from kubepy.controlplane.queues import Entry
 from kubepy.runtime.oracle import Oracle
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Key, Reconciler, WatchEvent
 
-ORDER, LATE, CONFLICT, CRASH = "order", "late", "conflict", "crash"
+ORDER, LATE, CONFLICT = "order", "late", "conflict"
+CRASH, OLDER = "crash", "older"
 BEGIN = "begin"  # in a queue, the name of a key that stands for the start of a controller
 # seconds by which a watch event is late, by the value of the choice
 DELAYS = (0.0, 0.01, 0.5, 5.0, 30.0, 120.0)
 MOST_ORDERS = 6
-OLDER_DELAY = 5.0  # seconds after which a cache that lagged at a start has caught up
-MOST_RECENT = 64  # events that a cache may lag behind
+MOST_RECENT = 256  # events that a cache may lag behind
+# Somebody who writes an object before a controller does, which meets a conflict then.
+SOMEBODY: Object = {"username": "somebody", "groups": ["system:authenticated"]}
+TOUCHED = "kubepy.dev/touched"
 SWEEP = 128  # the odd seeds below end a controller at one write each, one after the other
 RATES = (0.01, 0.05, 0.2, 0.5)
 AFFLICTED_SHARE = 0.25  # of the real controllers, in a run that disturbs them
 
 
-class Crash(NamedTuple):
-    """A way in which a controller ends and begins anew.
+# seconds after which a controller that has ended begins anew, by the value of the choice
+DOWN_FOR = (0.0, 0.0, 15.0)
+OLDER_SHARE = 0.5  # of the beginnings, after an end: those with an older cache
 
-    :ivar down_for: seconds until it begins.
-    :ivar older_by: so many events its cache lacks then.
+
+class Lag(NamedTuple):
+    """A way in which the cache of an API server lags behind what a controller has seen before.
+
+    :ivar resource: the number of the resource that lags, of those that concern the controller;
+        None: all of them do.
+    :ivar events: so many events are lacking.
+    :ivar caught_up_after: seconds until they come.
     """
 
-    down_for: float
-    older_by: int
+    resource: int | None
+    events: int
+    caught_up_after: float
 
 
-# by the value of the choice
-CRASHES = (
-    Crash(0.0, 0),  # disturbs nothing: there is no crash
-    Crash(0.0, 0),
-    Crash(15.0, 0),
-    Crash(0.0, 1),
-    Crash(0.0, 4),
-    Crash(0.0, 16),
+LAGS = tuple(
+    Lag(resource, events, seconds)
+    for seconds in (5.0, 60.0)
+    for resource in (None, 0, 1, 2, 3)
+    for events in (1, 2, 3, 5, 8, 16, 32)
 )
-
-
 # how many values other than 0 a choice of a purpose has
-ALTERNATIVES = {ORDER: MOST_ORDERS, LATE: len(DELAYS) - 1, CONFLICT: 1, CRASH: len(CRASHES) - 1}
+ALTERNATIVES = {
+    ORDER: MOST_ORDERS,
+    LATE: len(DELAYS) - 1,
+    CONFLICT: 1,
+    CRASH: len(DOWN_FOR) - 1,
+    OLDER: len(LAGS),
+}
+
+
+def lag_of(value: int) -> Lag:
+    """Return the lag that a choice other than 0 stands for."""
+    return LAGS[value - 1]
 
 
 class Disturbances(NamedTuple):
@@ -115,10 +134,10 @@ class RunProcess:
     def __init__(self) -> None:
         self.members: list[DisturbedReconciler] = []
 
-    def end(self, crash: Crash) -> None:
-        """End the process; its controllers begin anew when the time has come."""
+    def end(self, down_for: float) -> None:
+        """End the process; its controllers begin anew after so many seconds."""
         for member in self.members:
-            member.go_down(crash)
+            member.go_down(down_for)
 
 
 class OperatorProcess(RunProcess):
@@ -155,9 +174,9 @@ class OperatorProcess(RunProcess):
             raise ValueError(f"the operator added no controller {name!r} when it began anew")
         return self._functions[name]
 
-    def end(self, crash: Crash) -> None:
+    def end(self, down_for: float) -> None:
         self._functions = {}
-        super().end(crash)
+        super().end(down_for)
 
 
 class DisturbedControllers(FunctionControllers):
@@ -166,7 +185,7 @@ class DisturbedControllers(FunctionControllers):
     :param oracle: decides all that is left open.
     :param process: of the operator; None where there is none.
     :param disturbs_all: the real controllers are disturbed like the operator's.
-    :ivar crashes: how often a controller has ended.
+    :ivar disturbs_until: the moment from which on nothing is disturbed; None: there is none.
     """
 
     def __init__(
@@ -183,6 +202,7 @@ class DisturbedControllers(FunctionControllers):
         self._names = list(names)
         self._process = process
         self._disturbs_all = disturbs_all
+        self.disturbs_until: datetime | None = None
         self._points = 0  # at which a controller could have ended, so far
 
     def for_fork(self) -> FunctionControllers:
@@ -230,13 +250,17 @@ class DisturbedControllers(FunctionControllers):
 
     # --- choices
 
-    def _choose(self, purpose: str, rate: float, *subject: str) -> int:
+    def _choose(self, now: datetime, purpose: str, rate: float, *subject: str) -> int:
+        if self.disturbs_until is not None and now >= self.disturbs_until:
+            return 0
         return self.oracle.choose(purpose, ALTERNATIVES[purpose], rate, *subject)
 
-    def choose_entry(self, entry: Entry, others: Callable[[], list[Entry]]) -> Entry | None:
+    def choose_entry(
+        self, now: datetime, entry: Entry, others: Callable[[], list[Entry]]
+    ) -> Entry | None:
         """Choose another key in place of the one whose turn it is, or None."""
         reconciler, key = entry
-        value = self._choose(ORDER, self.rates.order, reconciler.name, *key)
+        value = self._choose(now, ORDER, self.rates.order, reconciler.name, *key)
         if not value:
             return None
         ready = others()
@@ -244,23 +268,29 @@ class DisturbedControllers(FunctionControllers):
             return None
         return ready[(value - 1) % len(ready)]
 
-    def delay(self, controller: str, event: WatchEvent) -> float:
+    def delay(self, now: datetime, controller: str, event: WatchEvent) -> float:
         """Return by how many seconds a watch event is late."""
-        value = self._choose(LATE, self.rates.late, controller, *event.key)
-        return DELAYS[value]
+        return DELAYS[self._choose(now, LATE, self.rates.late, controller, *event.key)]
 
-    def meets_conflict(self, subject: Sequence[str]) -> bool:
-        return bool(self._choose(CONFLICT, self.rates.conflict, *subject))
+    def meets_conflict(self, now: datetime, subject: Sequence[str]) -> bool:
+        """Return whether a write for a version meets a conflict."""
+        return bool(self._choose(now, CONFLICT, self.rates.conflict, *subject))
 
-    def crash(self, *subject: str) -> Crash | None:
-        """Return how a controller ends at this point, None where it does not."""
+    def crash(self, now: datetime, *subject: str) -> float | None:
+        """Return after how many seconds a controller begins anew that ends at this point; None
+        where it does not end."""
         point = self._points
         self._points += 1
         rate = self.rates.crash
         if self.rates.sweep is not None:
             rate = float(point == self.rates.sweep)
-        value = self._choose(CRASH, rate, *subject)
-        return CRASHES[value] if value else None
+        value = self._choose(now, CRASH, rate, *subject)
+        return DOWN_FOR[value] if value else None
+
+    def lag(self, now: datetime, controller: str) -> Lag | None:
+        """Return how the cache lags with which a controller begins anew; None: it does not."""
+        value = self._choose(now, OLDER, OLDER_SHARE, controller)
+        return lag_of(value) if value else None
 
 
 class DisturbedClient(FaultyClient):
@@ -272,19 +302,23 @@ class DisturbedClient(FaultyClient):
         controller: str,
         run: DisturbedControllers,
         wrote: Callable[[Key, Object | None], None],
-        ended: Callable[[Crash], None],
+        ended: Callable[[float], None],
     ) -> None:
         super().__init__(inner, FaultSettings(""), controller, {}, wrote)
         self._run = run
         self._ended = ended
+        self._touches = 0
 
     def _ends_after(self, subject: Sequence[str], name: str, before: str, after: str) -> bool:
-        controller, verb, resource, subresource, namespace, _ = subject
-        crash = self._run.crash(controller, verb, resource, subresource, namespace, name)
-        if crash is None:
+        *words, _ = subject
+        down_for = self._run.crash(self._now(), *words, name)
+        if down_for is None:
             return False
-        self._ended(crash)
+        self._ended(down_for)
         return True
+
+    def _now(self) -> datetime:
+        return self.context.clock.now()
 
     def _meet_conflict(
         self, subject: Sequence[str], version: str, resource: str, name: str, content: Any
@@ -293,8 +327,22 @@ class DisturbedClient(FaultyClient):
         metadata = content.get("metadata") if isinstance(content, dict) else None
         if not isinstance(metadata, dict) or not metadata.get("resourceVersion"):
             return
-        if self._run.meets_conflict(subject):
+        if self._run.meets_conflict(self._now(), subject) and self._touch(subject):
             raise errors.conflict(resource, name, errors.MODIFIED)
+
+    def _touch(self, subject: Sequence[str]) -> bool:
+        """Let somebody else write the object, as whoever meets a conflict was late; return whether
+        that was possible."""
+        _, _, resource, _, namespace, name = subject
+        self._touches += 1
+        others = self._inner.with_context(self._inner.context._replace(user=SOMEBODY))
+        annotations = {TOUCHED: str(self._touches)}
+        patch = Patch(MERGE_PATCH, {"metadata": {"annotations": annotations}})
+        try:
+            others.patch(resource, name, patch, namespace=namespace)
+        except errors.Status:  # it is gone, or nobody may write it: there is no conflict to meet
+            return False
+        return True
 
 
 class DisturbedReconciler(FaultyReconciler):
@@ -314,7 +362,8 @@ class DisturbedReconciler(FaultyReconciler):
     ) -> None:
         self._run = run
         self._process = process
-        self._crash = Crash(0.0, 0)
+        self._down_for = 0.0
+        self._has_ended = False
         self._is_down = False
         self._recent: deque[WatchEvent] = deque(maxlen=MOST_RECENT)
         super().__init__(name, new_reconciler, context, FaultSettings(""))
@@ -325,34 +374,37 @@ class DisturbedReconciler(FaultyReconciler):
             self._context.client, self.name, self._run, self._note_write, self._note_end
         )
 
-    def _note_end(self, crash: Crash) -> None:
-        self._crash = crash
+    def _note_end(self, down_for: float) -> None:
+        self._down_for = down_for
+
+    def _now(self) -> datetime:
+        return self._context.clock.now()
 
     def begin_later(self, seconds: float) -> None:
         """Begin in so many seconds; until then nothing reaches the controller."""
         self._is_down = True
         self.queue.add_after(Key(WATCH, "", BEGIN), seconds)
 
-    def go_down(self, crash: Crash) -> None:
-        """End the controller, and let it begin anew when the time has come."""
-        self._crash = crash
+    def go_down(self, down_for: float) -> None:
+        """End the controller, and let it begin anew after so many seconds."""
+        self._has_ended = True
         self._late.clear()
         self.queue.clear()
-        self.begin_later(crash.down_for)
+        self.begin_later(down_for)
 
     def sync(self, key: Key) -> None:
         if key.resource == WATCH and key.name == BEGIN:
             self._come_up()
             return
         if key.resource != WATCH:
-            crash = self._run.crash(self.name, "sync", *key)
-            if crash is not None:
-                self._process.end(crash)
+            down_for = self._run.crash(self._now(), self.name, "sync", *key)
+            if down_for is not None:
+                self._process.end(down_for)
                 return
         super().sync(key)
 
     def _restart(self) -> None:
-        self._process.end(self._crash)
+        self._process.end(self._down_for)
 
     def _come_up(self) -> None:
         """Begin anew, with what is stored by now, or with the older cache of another API server."""
@@ -361,22 +413,30 @@ class DisturbedReconciler(FaultyReconciler):
         self._listings = self._context.informers.listings
         self._list(self._context.informers.list)
         self._listed_at = self._context.client.revision_now()
-        missing = self._missing_events(self._crash.older_by)
+        lag = self._run.lag(self._now(), self.name) if self._has_ended else None
+        missing = self._missing_events(lag) if lag is not None else []
         for event in reversed(missing):
             self._informers.observe(WatchEvent(event.key, event.new, event.old))
         for resource in self._informers.resources():
             for obj in self._informers.list(resource):
                 self._handle(WatchEvent(Key(resource, namespace_of(obj), name_of(obj)), None, obj))
-        due = later(self._context.clock.now(), OLDER_DELAY)
+        if lag is None:
+            return
+        due = later(self._now(), lag.caught_up_after)
         for event in missing:
             self._late.setdefault(event.key.resource, []).append(LateEvent(due, event))
             self._wake(event.key.resource, due)
-        self._crash = Crash(0.0, 0)
 
-    def _missing_events(self, count: int) -> list[WatchEvent]:
-        """Return the last events that concern the controller, of those that it is to lack."""
+    def _missing_events(self, lag: Lag) -> list[WatchEvent]:
+        """Return the events that the cache lacks, of those that concern the controller."""
         relevant = [event for event in self._recent if self._is_relevant(event.key.resource)]
-        return relevant[-count:] if count else []
+        if lag.resource is not None:
+            resources = sorted({event.key.resource for event in relevant})
+            if not resources:
+                return []
+            lagging = resources[lag.resource % len(resources)]
+            relevant = [event for event in relevant if event.key.resource == lagging]
+        return relevant[-lag.events :]
 
     def _is_relevant(self, resource: str) -> bool:
         if isinstance(self._inner, FunctionReconciler):
@@ -391,7 +451,7 @@ class DisturbedReconciler(FaultyReconciler):
     def _delay(self, event: WatchEvent) -> float:
         if not self._is_relevant(event.key.resource):
             return 0.0
-        return self._run.delay(self.name, event)
+        return self._run.delay(self._now(), self.name, event)
 
     def remember(self) -> Any:
         """Return nothing: what a controller of a run remembers is not kept beyond it."""

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from kubepy.api.values.goformat import format_duration
-from kubepy.controlplane.disturbance import CONFLICT, CRASH, CRASHES, DELAYS, LATE, ORDER, Crash
+from kubepy.controlplane.disturbance import (
+    CONFLICT,
+    CRASH,
+    DELAYS,
+    DOWN_FOR,
+    LATE,
+    OLDER,
+    ORDER,
+    Lag,
+    lag_of,
+)
 from kubepy.runtime.oracle import Choice
 
 
@@ -17,19 +27,22 @@ def described(choice: Choice) -> str:
         return f"{controller}: {_object(*rest)} waits until another key was synced"
     if choice.purpose == CONFLICT:
         return f"{controller}: its {_request(*rest)} meets a conflict"
+    if choice.purpose == OLDER:
+        return f"{controller}: begins with a cache that {_lag(lag_of(choice.value))}"
     assert choice.purpose == CRASH
     is_write = rest[0] != "sync"
     where = f"after its {_request(*rest)}" if is_write else f"before it syncs {_object(*rest[1:])}"
-    return f"{controller}: ends {where}, and begins anew {_beginning(CRASHES[choice.value])}"
+    down_for = DOWN_FOR[choice.value]
+    begins = f"after {format_duration(down_for)}" if down_for else "at once"
+    return f"{controller}: ends {where}, and begins anew {begins}"
 
 
-def _beginning(crash: Crash) -> str:
-    """Return how a controller begins anew."""
-    begins = f"after {format_duration(crash.down_for)}" if crash.down_for else "at once"
-    if not crash.older_by:
-        return begins
-    events = "event" if crash.older_by == 1 else f"{crash.older_by} events"
-    return f"{begins}, with a cache that lacks the last {events}"
+def _lag(lag: Lag) -> str:
+    """Return what a cache lacks, and for how long."""
+    events = "event" if lag.events == 1 else f"{lag.events} events"
+    which = "" if lag.resource is None else f" of its resource {lag.resource + 1}"
+    after = format_duration(lag.caught_up_after)
+    return f"lacks the last {events}{which}, and has them {after} later"
 
 
 def _object(resource: str, namespace: str, name: str) -> str:

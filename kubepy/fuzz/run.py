@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.api.clock import ClockLimit, later
@@ -112,7 +115,7 @@ class FuzzRun:
         self.revision = self._local.client.revision()
         self._suite = CheckSuite(world.checks, self._local)
         self._observed = self._local.observed(self._note_write)
-        self._observed.added = added = self._controllers()
+        self._observed.added = added = self._added = self._controllers()
         self.cluster = Cluster(self._observed)
         self._manager = added.manager = self._new_manager(added)
 
@@ -143,24 +146,31 @@ class FuzzRun:
         manager = build_manager(local)
         manager.is_undivided = True
         manager.synced = self._note_sync
-        manager.queues.choose = added.choose_entry
+        clock = local.clock
+        manager.queues.choose = lambda entry, others: added.choose_entry(clock.now(), entry, others)
         return manager
 
     # --- going on
 
     def go(self) -> RunRecord:
         """Do the workload, and let the controllers work until nothing is left to do or time is
-        over. Raises CheckError, FolderError."""
+        over; what they print is on stderr, where the run is explained. Raises CheckError,
+        FolderError."""
+        with redirect_stdout(sys.stderr if self._explains else io.StringIO()):
+            return self._go()
+
+    def _go(self) -> RunRecord:
         start = self._world.started
         end = later(start, self._world.case.duration)
         local = self.cluster._local
         assert local is not None
         local.clock.limit = end
+        self._added.disturbs_until = later(start, self._world.case.duration / 2)
         with suppress(ClockLimit):
             self._work_load()
         local.clock.limit = None
         if self._suite.violation is None:
-            self._manager.advance(end, settled=True, most_writes=MOST_WRITES)
+            self._let_work(end)
         settled = self._manager.is_settled()
         if self._suite.violation is None:
             self._suite.finish(settled=settled)
@@ -175,6 +185,15 @@ class FuzzRun:
             tuple(self.steps),
             self._failed,
         )
+
+    def _let_work(self, end: datetime) -> None:
+        """Let the controllers work until nothing is due, or time is over. An operator that looks
+        again and again works to the end."""
+        self._manager.advance(end, settled=True, most_writes=MOST_WRITES)
+        names = set(self._world.names)
+        polls = any(due.reconciler in names for due in self._manager.queues.all_due())
+        if polls and self._suite.violation is None:
+            self._manager.advance(end, most_writes=MOST_WRITES)
 
     def _states(self) -> tuple[Seen, ...]:
         points = self._oracle.points

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from kubepy.fuzz.run import RunRecord
 from kubepy.runtime.oracle import Choice, RunName
 
+MOST_SINGLES = 60  # choices of which each is tried alone
 MOST_RUNS = 400  # that the shrinking of one violation takes
 
 
@@ -49,10 +50,17 @@ class Shrinker:
     def shrink(self) -> Smaller:
         """Return the smallest run."""
         if self._tries(self._best.choices):
+            self._seek_single()
             self._drop_choices()
             self._drop_commands()
             self._lower_values()
         return Smaller(self._best, self._left_out, self._runs)
+
+    def _seek_single(self) -> None:
+        """Look whether one choice alone is enough."""
+        choices = self._best.choices
+        if 1 < len(choices) <= MOST_SINGLES:
+            any(self._tries([choice]) for choice in choices)
 
     def _drop_choices(self) -> None:
         """Leave out as many choices as possible."""

@@ -9,7 +9,7 @@ server that lags behind what it has seen before.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -47,7 +47,10 @@ MOST_RECENT = 256  # events that a cache may lag behind
 # Somebody who writes an object before a controller does, which meets a conflict then.
 SOMEBODY: Object = {"username": "somebody", "groups": ["system:authenticated"]}
 TOUCHED = "kubepy.dev/touched"
-SWEEP = 128  # the odd seeds below end a controller at one write each, one after the other
+# Of the seeds below, of three the first ends a controller at one point, the second lets one write
+# meet a conflict, each another one, and neither disturbs anything else.
+SWEEP = 192
+SWEPT = (CRASH, CONFLICT)
 RATES = (0.01, 0.05, 0.2, 0.5)
 AFFLICTED_SHARE = 0.25  # of the real controllers, in a run that disturbs them
 
@@ -95,14 +98,15 @@ def lag_of(value: int) -> Lag:
 class Disturbances(NamedTuple):
     """The rates of a seed: it disturbs in some of the possible ways, and each more or less often.
 
-    :ivar sweep: it ends one controller at this write, counted from 0, and else disturbs nothing.
+    :ivar only: nothing else is disturbed than at one point of this purpose, the ``point``-th from 0.
     """
 
     order: float = 0.0
     late: float = 0.0
     conflict: float = 0.0
     crash: float = 0.0
-    sweep: int | None = None
+    only: str = ""
+    point: int = 0
 
 
 def disturbances_of(oracle: Oracle) -> Disturbances:
@@ -110,13 +114,14 @@ def disturbances_of(oracle: Oracle) -> Disturbances:
     seed = oracle.run.seed
     if seed == 0:
         return Disturbances()
-    if seed < SWEEP and seed % 2:
-        return Disturbances(sweep=seed // 2)
+    point, way = divmod(seed - 1, 3)
+    if seed < SWEEP and way < len(SWEPT):
+        return Disturbances(only=SWEPT[way], point=point)
     rates = [_rate(oracle, purpose) for purpose in (ORDER, LATE, CONFLICT, CRASH)]
     if not any(rates):
         rates[1] = RATES[2]
     order, late, conflict, crash = rates
-    return Disturbances(order, late, conflict / 2, crash / 4)
+    return Disturbances(order, late, conflict, crash / 4)
 
 
 def _rate(oracle: Oracle, purpose: str) -> float:
@@ -203,7 +208,7 @@ class DisturbedControllers(FunctionControllers):
         self._process = process
         self._disturbs_all = disturbs_all
         self.disturbs_until: datetime | None = None
-        self._points = 0  # at which a controller could have ended, so far
+        self._points: Counter[str] = Counter()  # met so far, by purpose
 
     def for_fork(self) -> FunctionControllers:
         """Return the operator's controllers for a fork, on which nothing is disturbed."""
@@ -272,18 +277,23 @@ class DisturbedControllers(FunctionControllers):
         """Return by how many seconds a watch event is late."""
         return DELAYS[self._choose(now, LATE, self.rates.late, controller, *event.key)]
 
+    def _rate_here(self, purpose: str, rate: float) -> float:
+        """Return the rate at the next point of a purpose that a seed may be about alone."""
+        point = self._points[purpose]
+        self._points[purpose] += 1
+        if self.rates.only:
+            return float(self.rates.only == purpose and self.rates.point == point)
+        return rate
+
     def meets_conflict(self, now: datetime, subject: Sequence[str]) -> bool:
         """Return whether a write for a version meets a conflict."""
-        return bool(self._choose(now, CONFLICT, self.rates.conflict, *subject))
+        rate = self._rate_here(CONFLICT, self.rates.conflict)
+        return bool(self._choose(now, CONFLICT, rate, *subject))
 
     def crash(self, now: datetime, *subject: str) -> float | None:
         """Return after how many seconds a controller begins anew that ends at this point; None
         where it does not end."""
-        point = self._points
-        self._points += 1
-        rate = self.rates.crash
-        if self.rates.sweep is not None:
-            rate = float(point == self.rates.sweep)
+        rate = self._rate_here(CRASH, self.rates.crash)
         value = self._choose(now, CRASH, rate, *subject)
         return DOWN_FOR[value] if value else None
 

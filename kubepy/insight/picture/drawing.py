@@ -188,7 +188,8 @@ class Drawing:
         for bar in self.bars:
             self.by_workload[bar.workload].append(bar)
         self.ranks = {
-            key: self._rank(key) for key in {*self.by_workload, *(c.key for c in timeline.courses)}
+            key: self._rank(key)
+            for key in dict.fromkeys((*self.by_workload, *(c.key for c in timeline.courses)))
         }
         self.workloads = sorted(self.ranks, key=self._place)
         self.judged_workloads = [key for key in self.workloads if key in self.judged]

@@ -642,7 +642,7 @@ def area(
     """Yield the pieces of the areas under a line of steps, where it is not 0."""
     tops = {
         value: number(floor - max(round(value * unit * SLOTS) / SLOTS, LEAST_HEIGHT))
-        for value in set(values)
+        for value in dict.fromkeys(values)
         if value
     }
     foot = number(floor)

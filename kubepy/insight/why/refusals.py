@@ -647,7 +647,7 @@ def quota_exceeded(case: Refusal) -> Evidence:
     resource = case.trial.creation.resource
     hard, used = (quotas.amounts(status_of(quota).get(field)) for field in ("hard", "used"))
     usage = quotas.masked(quotas.evaluator_for(resource).usage(case.created, scene.now), hard)
-    name = next(iter({*quota["spec"]["hard"]} - {*case.suspect.harmless["spec"]["hard"]}))
+    name = min({*quota["spec"]["hard"]} - {*case.suspect.harmless["spec"]["hard"]})
     if name not in usage or used.get(name, quotas.ZERO) + usage[name] <= hard[name]:
         return unnamed_resource(case)
     missing = case.trial.creation.missing

@@ -98,7 +98,7 @@ def lag_of(value: int) -> Lag:
 class Disturbances(NamedTuple):
     """The rates of a seed: it disturbs in some of the possible ways, and each more or less often.
 
-    :ivar only: nothing else is disturbed than at one point of this purpose, the ``point``-th from 0.
+    :ivar only: nothing is disturbed but at one point of this purpose, the ``point``-th from 0.
     """
 
     order: float = 0.0
@@ -422,8 +422,7 @@ class DisturbedReconciler(FaultyReconciler):
         self._begin_anew()
         self._listings = self._context.informers.listings
         self._list(self._context.informers.list)
-        self._listed_at = self._context.client.revision_now()
-        lag = self._run.lag(self._now(), self.name) if self._has_ended else None
+        lag = self._run.lag(self._now(), self.name) if self._may_lag() else None
         missing = self._missing_events(lag) if lag is not None else []
         for event in reversed(missing):
             self._informers.observe(WatchEvent(event.key, event.new, event.old))
@@ -436,6 +435,11 @@ class DisturbedReconciler(FaultyReconciler):
         for event in missing:
             self._late.setdefault(event.key.resource, []).append(LateEvent(due, event))
             self._wake(event.key.resource, due)
+
+    def _may_lag(self) -> bool:
+        """Return whether the controller may begin with an older cache: after an end, unless it is a
+        real one. The informers of v1.36 begin with a consistent read (``WatchListClient``)."""
+        return self._has_ended and isinstance(self._inner, FunctionReconciler)
 
     def _missing_events(self, lag: Lag) -> list[WatchEvent]:
         """Return the events that the cache lacks, of those that concern the controller."""
@@ -457,6 +461,11 @@ class DisturbedReconciler(FaultyReconciler):
         self._recent.append(event)
         if not self._is_down:
             super()._receive(event)
+
+    def _is_old(self, event: WatchEvent) -> bool:
+        """Return False: a controller begins with what the manager's informers have, and each event
+        that comes after that is news."""
+        return False
 
     def _delay(self, event: WatchEvent) -> float:
         if not self._is_relevant(event.key.resource):

@@ -25,7 +25,8 @@ def report_text(report: FuzzReport, seed: str) -> Iterator[str]:
     if seed:
         return
     branches = f", {report.branches} of them branches" if report.branches else ""
-    yield f"{report.runs} runs{branches}; {report.states} states of what checks read"
+    runs = "1 run" if report.runs == 1 else f"{report.runs} runs"
+    yield f"{runs}{branches}; {report.states} states of what checks read"
     yield outcome(report)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kubepy.fuzz.reporting import FoundViolation
 
 WIDTH = 100
-MOST_STEPS = 24  # lines about what happens; the first ones, and the last ones
+MOST_STEPS = 20  # lines about what happens; the first ones, and the last ones
 DEEPER = 9  # columns of a moment, by which a line is indented below it
 MOST_NAMES = 6  # of objects that are written together
 ACCOUNTS = "system:serviceaccount:"

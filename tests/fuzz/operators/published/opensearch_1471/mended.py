@@ -8,11 +8,8 @@ QUORUM = 2  # of three cluster managers
 def operator(cluster):
     @cluster.controller("rolling-restart", watches=["statefulsets", "pods"])
     def reconcile(client, key):
-        if key.resource != "statefulsets":
-            return None
-        for pool in client.list("statefulsets", fields={"metadata.name": key.name}):
-            return restart(client, cluster, pool)
-        return None
+        delays = [restart(client, cluster, pool) for pool in client.list("statefulsets")]
+        return next(filter(None, delays), None)
 
 
 def restart(client, cluster, pool):

@@ -203,16 +203,24 @@ class FuzzRun:
         )
 
     def _work_load(self) -> None:
+        """Run the commands, then the workload of the operator's file; a violation ends it."""
         for number, words in enumerate(self._world.case.commands):
-            if number in self._left_out or self._suite.violation is not None:
-                continue
-            self._note_step("user", "command", " ".join(words))
-            result = self.cluster.run(list(words))
-            if not result and not self._failed:
-                self._failed = printable(f"{' '.join(words)}: {result.stderr.strip()}")
+            if self._suite.violation is not None:
+                return
+            if number not in self._left_out:
+                self._run_command(words)
         operator = self._world.operator
         if operator is not None and self._suite.violation is None:
             operator.workload(self.cluster)
+
+    def _run_command(self, words: Sequence[str]) -> None:
+        line = " ".join(words)
+        self._note_step("user", "command", line)
+        result = self.cluster.run(list(words))
+        if result or self._failed:
+            return
+        said = result.stderr.strip()
+        self._failed = printable(f"{line}: {said}")
 
     # --- what happens
 
@@ -226,9 +234,10 @@ class FuzzRun:
         if name:
             self._note_stored(key._replace(name=name), user)
             return
-        gone = (known for known in sorted(self._known) if known[:2] == key[:2] or not key.namespace)
-        for known in [known for known in gone if known.resource == key.resource]:
-            self._note_stored(known, user)
+        for known in sorted(self._known):
+            is_in_namespace = not key.namespace or known.namespace == key.namespace
+            if known.resource == key.resource and is_in_namespace:
+                self._note_stored(known, user)
 
     def _note_stored(self, key: Key, user: Object) -> None:
         """Take in an object as it is stored after a write."""

@@ -10,7 +10,7 @@ server that lags behind what it has seen before.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -34,6 +34,7 @@ from kubepy.controlplane.functions import (
     check_function,
 )
 from kubepy.controlplane.queues import Entry
+from kubepy.runtime.informers import Informers, Query
 from kubepy.runtime.oracle import Oracle
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Key, Reconciler, WatchEvent
 
@@ -52,7 +53,7 @@ TOUCHED = "kubepy.dev/touched"
 SWEEP = 192
 SWEPT = (CRASH, CONFLICT)
 RATES = (0.01, 0.05, 0.2, 0.5)
-AFFLICTED_SHARE = 0.25  # of the real controllers, in a run that disturbs them
+AFFLICTED_SHARE = 0.5  # of the real controllers, in a run that disturbs them
 
 
 # seconds after which a controller that has ended begins anew, by the value of the choice
@@ -231,6 +232,8 @@ class DisturbedControllers(FunctionControllers):
         """Return whether a real controller is disturbed in this run."""
         if not self._disturbs_all:
             return False
+        if self.rates.only:
+            return True  # each write of any of them has its turn
         return self.oracle.fraction("afflicts", name) < AFFLICTED_SHARE
 
     def built_in(self, name: str, new_reconciler: NewReconciler, context: Context) -> Reconciler:
@@ -355,6 +358,66 @@ class DisturbedClient(FaultyClient):
         return True
 
 
+class ReadInformers(Informers):
+    """The informers of a controller: of the resources that it watches, and of others from the time
+    at which it first reads one.
+
+    :param list_objects: lists the objects of a resource.
+    :param resources: names all resources.
+    """
+
+    def __init__(
+        self,
+        list_objects: Callable[[str], Iterable[Object]],
+        resources: Callable[[], Iterable[str]],
+    ) -> None:
+        super().__init__()
+        self._list_objects = list_objects
+        self._all_resources = resources
+        self._held: set[str] = set()
+        self._holds_all = False
+
+    def hold(self, resources: Collection[str]) -> None:
+        """Hold what is observed of these resources from now on."""
+        self._held.update(resources)
+        self._holds_all |= EVERY_RESOURCE in resources
+
+    def holds(self, resource: str) -> bool:
+        """Return whether the objects of a resource are held."""
+        return self._holds_all or resource in self._held
+
+    def get(self, resource: str, namespace: str, name: str) -> Object | None:
+        if not self.holds(resource):
+            self._begin(resource)
+        return super().get(resource, namespace, name)
+
+    def count(self, resource: str) -> int:
+        if not self.holds(resource):
+            self._begin(resource)
+        return super().count(resource)
+
+    def load(self, *queries: Query) -> None:
+        """List the resources that the queries are about, unless they are held."""
+        for query in queries:
+            if query.resource is None:
+                self._begin_all()
+            elif not self.holds(query.resource):
+                self._begin(query.resource)
+
+    def _begin_all(self) -> None:
+        if self._holds_all:
+            return
+        for resource in sorted(self._all_resources()):
+            if not self.holds(resource):
+                self._begin(resource)
+        self._holds_all = True
+
+    def _begin(self, resource: str) -> None:
+        self._held.add(resource)
+        for obj in self._list_objects(resource):
+            self.observe(WatchEvent(Key(resource, namespace_of(obj), name_of(obj)), None, obj))
+
+
 class DisturbedReconciler(FaultyReconciler):
     """A controller that the oracle of a run disturbs.
 
@@ -458,6 +521,8 @@ class DisturbedReconciler(FaultyReconciler):
         return resource in self._handlers or EVERY_RESOURCE in self._handlers
 
     def _receive(self, event: WatchEvent) -> None:
+        if not self._has_informer(event.key.resource):
+            return
         self._recent.append(event)
         if not self._is_down:
             super()._receive(event)

@@ -253,7 +253,7 @@ class FaultyReconciler:
 
     def _begin(self) -> None:
         """Start the controller as a new process does."""
-        self._informers = Informers()
+        self._informers = self._new_informers()
         self._writes.clear()
         self._assumed.clear()
         self._inner = self._new_reconciler(
@@ -261,6 +261,14 @@ class FaultyReconciler:
         )
         self._remembering = self._inner if isinstance(self._inner, Remembering) else None
         self._handlers = self._inner.handlers()
+
+    def _new_informers(self) -> Informers:
+        """Return the informers of a process that begins, with nothing in them."""
+        return Informers()
+
+    def _has_informer(self, resource: str) -> bool:
+        """Return whether the informers here hold the objects of a resource."""
+        return True
 
     def _new_client(self) -> FaultyClient:
         """Return the client of a process that begins."""
@@ -273,7 +281,8 @@ class FaultyReconciler:
         the first to write."""
         self._informers.clear()
         watched = {resource for resource in self._handlers if resource != EVERY_RESOURCE}
-        for resource in sorted({*self._context.informers.resources(), *watched, *self._written}):
+        resources = {*self._context.informers.resources(), *watched, *self._written}
+        for resource in sorted(filter(self._has_informer, resources)):
             for obj in list_objects(resource):
                 self._informers.observe(
                     WatchEvent(Key(resource, namespace_of(obj), name_of(obj)), None, obj)

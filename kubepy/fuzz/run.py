@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
     from kubepy.controlplane.manager import Manager
 
+# Seconds in which nothing is disturbed, after a run: the longest back-off, and half as much again
+CALM = 1500.0
 MOST_WRITES = 20_000  # without an end of the work: then a run ends
 NEAR = 16  # choices behind a new state, of which every fourth is kept
 MOST_SEEN = 400  # states that are kept of a run
@@ -171,6 +173,8 @@ class FuzzRun:
         local.clock.limit = None
         if self._suite.violation is None:
             self._let_work(end)
+        if self._suite.violation is None and not self._manager.is_settled():
+            self._calm_down(end)
         settled = self._manager.is_settled()
         if self._suite.violation is None:
             self._suite.finish(settled=settled)
@@ -194,6 +198,11 @@ class FuzzRun:
         polls = any(due.reconciler in names for due in self._manager.queues.all_due())
         if polls and self._suite.violation is None:
             self._manager.advance(end, most_writes=MOST_WRITES)
+
+    def _calm_down(self, end: datetime) -> None:
+        """Let the controllers do what is still due: a key that was disturbed often comes again only
+        when its back-off is over."""
+        self._manager.advance(later(end, CALM), settled=True, most_writes=MOST_WRITES)
 
     def _states(self) -> tuple[Seen, ...]:
         points = self._oracle.points

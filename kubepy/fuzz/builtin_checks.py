@@ -2,7 +2,8 @@
 
 - ``bounds``: no workload has fewer available pods than its own strategy and its budgets allow, from
   the timeline of the run. What was lacking at the beginning may go on to lack; a workload that only
-  comes up is not accused, nor one of which a pod has failed by itself and is not made up for yet.
+  comes up is not accused, nor one of which a pod has failed by itself and is not made up for yet,
+  nor one in a namespace that is being deleted.
 - ``settles``: at the end nothing is due but what repeats for ever.
 - ``owners``: at the end no object names an owner that does not exist and that the garbage collector
   would have found missing.
@@ -163,9 +164,17 @@ def bounds_breach(cluster: LocalCluster, start: datetime, revision: int) -> Brea
     breaches = [
         breach
         for _, key in sorted(found)
-        if (breach := _confirmed(cluster, key, start, revision)) is not None
+        if not _is_going(cluster, key.namespace)
+        and (breach := _confirmed(cluster, key, start, revision)) is not None
     ]
     return min(breaches, key=lambda breach: (breach.moment, breach.revision), default=None)
+
+
+def _is_going(cluster: LocalCluster, name: str) -> bool:
+    """Return whether a namespace is being deleted or gone: its pods are deleted first, whatever
+    their workloads want."""
+    namespace = cluster.client.stored(Key("namespaces", "", name))
+    return namespace is None or is_being_deleted(namespace)
 
 
 def _first_lacks(timeline: Timeline) -> Iterator[tuple[int, Key]]:

@@ -13,7 +13,7 @@ ACCEPTANCE := tests/bundles tests/cli tests/clients tests/conformance tests/pyth
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 PYTEST := $(BIN)/pytest -n $(shell expr $(CORES) \* 3 / 2) --dist worksteal
 
-.PHONY: demo serve test unit acceptance clients test-etcd test-interop etcd torture bundles check bench bench-short bench-record bench-parts pythons completions docs generated clean
+.PHONY: demo serve test unit acceptance clients test-etcd test-interop etcd torture fuzz bundles check bench bench-short bench-record bench-parts pythons completions docs generated clean
 
 demo: $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/demo.sh
@@ -41,6 +41,12 @@ clients: $(VENV)/.installed
 
 torture: $(VENV)/.installed
 	$(BIN)/python -m tests.torture
+
+# Disturb the real controllers in the scenarios of tests/fuzz/scenarios; `make test` tries a few seeds of each, and
+# `python -m tests.fuzz --mutations` looks whether planted mistakes are found
+MINUTES ?= 60
+fuzz: $(VENV)/.installed
+	$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
 
 # The tests of the store in etcd, with those that take long, all recorded cases with their state in etcd, and five minutes
 # of random histories; Debian's etcd is installed if there is none

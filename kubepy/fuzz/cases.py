@@ -3,6 +3,7 @@ it can be sent to other processes and machines."""
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import tarfile
@@ -35,10 +36,23 @@ class ChecksSource(NamedTuple):
     text: str | None = None
 
 
+class ClusterImage(NamedTuple):
+    """A cluster as it was at one moment.
+
+    :ivar archive: of its folder.
+    :ivar moment: its time, RFC 3339: runs start then, wherever and whenever they are made.
+    :ivar digest: tells it from others; copies of the same cluster have the same.
+    """
+
+    archive: bytes
+    moment: str
+    digest: str
+
+
 class FuzzCase(NamedTuple):
     """The beginning of each run, and what happens in it.
 
-    :ivar image: the cluster that runs start on, as an archive of its folder; None: a fresh one.
+    :ivar image: the cluster that runs start on; None: a fresh one.
     :ivar nodes: of a fresh one.
     :ivar commands: the words of command lines, without the program's name.
     :ivar duration: seconds of the cluster's time that a run takes at most.
@@ -46,7 +60,7 @@ class FuzzCase(NamedTuple):
     :ivar disturbs_all: the real controllers are disturbed like the operator's.
     """
 
-    image: bytes | None = None
+    image: ClusterImage | None = None
     nodes: int = 3
     operator: OperatorSource | None = None
     checks: tuple[ChecksSource, ...] = ()
@@ -56,15 +70,30 @@ class FuzzCase(NamedTuple):
     disturbs_all: bool = True
 
 
-def image_of(cluster: LocalCluster) -> bytes:
-    """Return a cluster as an archive: what is committed in it, edits of files included."""
+def image_of(cluster: LocalCluster) -> ClusterImage:
+    """Return a cluster as it is now: what is committed in it, edits of files included."""
     with tempfile.TemporaryDirectory() as folder:
         place = os.path.join(folder, "state")
         opening.copy_cluster(cluster, place)
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as archive:
             archive.add(place, "state")
-        return buffer.getvalue()
+        moment = format_exact_time(cluster.clock.now())
+        digest = _contents_digest(place, cluster.client.revision())
+    return ClusterImage(buffer.getvalue(), moment, digest)
+
+
+def _contents_digest(place: str, revision: int) -> str:
+    """Return a digest of the files of a folder, without those that only say how it was written."""
+    digest = hashlib.blake2b(str(revision).encode(), digest_size=16)
+    for folder, folders, names in os.walk(place):
+        folders[:] = sorted(name for name in folders if name != ".kubepy")
+        for name in sorted(names):
+            path = os.path.join(folder, name)
+            with open(path, "rb") as file:
+                contents = file.read()
+            digest.update(repr((os.path.relpath(path, place), contents)).encode())
+    return digest.hexdigest()
 
 
 class World:
@@ -142,11 +171,10 @@ def _opened(case: FuzzCase) -> LocalCluster:
         local.keeps_timeline = True
         return local
     with tempfile.TemporaryDirectory() as folder:
-        with tarfile.open(fileobj=io.BytesIO(case.image)) as archive:
+        with tarfile.open(fileobj=io.BytesIO(case.image.archive)) as archive:
             archive.extractall(folder, filter="data")
         opened = opening.open_cluster(os.path.join(folder, "state"))
         opened = opened.with_faults(opened.settings.faults)
-        moment = format_exact_time(opened.clock.now())
-        fork = opened.fork({"clock": moment}, is_prediction=True, in_full=True)
+        fork = opened.fork({"clock": case.image.moment}, is_prediction=True, in_full=True)
         opened.close()
         return fork.with_faults(fork.settings.faults)

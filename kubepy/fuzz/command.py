@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from concurrent.futures import Executor
 from contextlib import ExitStack
 from copy import copy
 
@@ -14,6 +13,7 @@ from kubepy.cli.plan_seeds import parse_seeds, parse_shard
 from kubepy.cli.runtime.command import Command, command, reading
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import (
+    bool_flag,
     int_flag,
     string_array_flag,
     string_flag,
@@ -22,6 +22,8 @@ from kubepy.cli.runtime.flags import (
 from kubepy.cli.runtime.options import Options, output_flag
 from kubepy.cli.runtime.output import document
 from kubepy.fuzz.cases import DEFAULT_DURATION, FuzzCase, image_of
+from kubepy.fuzz.executors import cores
+from kubepy.fuzz.keptsearch import KeptSearch
 from kubepy.fuzz.reporting import FuzzReport, report_document
 from kubepy.fuzz.session import FuzzFiles, FuzzSession, new_case
 from kubepy.fuzz.text import report_text
@@ -29,12 +31,12 @@ from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 
 with lazy_imports():
+    from kubepy.fuzz import daskcluster
     from kubepy.fuzz import page as pages
 
 FORMATS = ("text", "json", "html")
 VIOLATED = 2  # the exit status
 BETWEEN = ";"  # stands between two commands
-DASK = "dask://"
 MOST_SEEDS = 1_000_000
 
 
@@ -69,7 +71,12 @@ class FuzzOptions(Options):
         help="Which controllers are disturbed: own (the operator's), or all. Default, own where "
         "there is an operator.",
     )
-    jobs: int = int_flag("jobs", default=1, help="Let so many processes share the runs.")
+    jobs: int = int_flag(
+        "jobs",
+        default=0,
+        help="Let at most so many processes share the runs, when they take more than a few "
+        "seconds. Default, one for each processor.",
+    )
     shard: tuple[int, int] | None = typed_flag(
         "shard",
         None,
@@ -78,6 +85,9 @@ class FuzzOptions(Options):
     )
     on: str = string_flag(
         "on", help="Let a cluster of Dask make the runs: dask://HOST:PORT of its scheduler."
+    )
+    resume: bool = bool_flag(
+        "resume", help="Go on with the same search, which was interrupted, where it was."
     )
     output: str = output_flag("text, json, html", "text")
 
@@ -99,7 +109,7 @@ def run_fuzz(factory: Factory, options: FuzzOptions) -> None:
             f"unable to match a printer suitable for the output format {quote(options.output)}, "
             f"allowed formats are: {','.join(FORMATS)}"
         )
-    if options.jobs < 1:
+    if options.changed("jobs") and options.jobs < 1:
         raise CliError("--jobs must be at least 1")
     if options.for_ <= 0:
         raise CliError("--for must be more than 0")
@@ -112,13 +122,21 @@ def run_fuzz(factory: Factory, options: FuzzOptions) -> None:
         made += count
         factory.progress.show("trying", made, len(seeds))
 
-    session = FuzzSession(case_of(factory, options), state_words(factory), note)
+    case = case_of(factory, options)
     if options.seed:
+        session = FuzzSession(case, state_words(factory), note)
         report = session.replay(options.seed)
     else:
         with ExitStack() as stack:
-            executor = executor_on(options.on, stack) if options.on else None
-            report = session.search(seeds, options.jobs, executor)
+            executor = None
+            jobs = options.jobs or cores()
+            if options.on:
+                executor = daskcluster.DaskExecutor(options.on)
+                stack.callback(executor.shutdown, cancel_futures=True)
+                jobs = executor.workers
+            kept = stack.enter_context(KeptSearch(case, seeds, factory.say, resumes=options.resume))
+            session = FuzzSession(kept.case, state_words(factory), note)
+            report = session.search(seeds, jobs, executor, kept)
     factory.progress.clear()
     show(factory, options, report, session)
     if not options.seed:
@@ -181,7 +199,7 @@ def commands_of(args: Sequence[str]) -> list[list[str]]:
 def seeds_of(options: FuzzOptions) -> Sequence[int]:
     """Return the seeds to try. Raises CliError."""
     if options.seed:
-        for flag in ("seeds", "shard", "jobs", "on"):
+        for flag in ("seeds", "shard", "jobs", "on", "resume"):
             if options.changed(flag):
                 raise CliError(f"--seed repeats one run: --{flag} is for several")
         return [0]
@@ -200,25 +218,6 @@ def state_words(factory: Factory) -> list[str]:
     """Return the flags that name the cluster, as they were given."""
     state = factory.options.state
     return [f"--state={state}"] if state else []
-
-
-def executor_on(address: str, stack: ExitStack) -> Executor:
-    """Return an executor on a cluster of Dask. Raises CliError."""
-    if not address.startswith(DASK):
-        raise CliError(f"--on={address}: must be {DASK}HOST:PORT")
-    try:
-        from distributed import Client
-    except ImportError:
-        raise CliError(
-            "--on needs the package distributed: install the extra kubepy-cluster[dask]"
-        ) from None
-    try:
-        client = Client(f"tcp://{address.removeprefix(DASK)}", timeout="10s", set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise CliError(f"--on={address}: no scheduler answers there: {error}") from None
-    stack.callback(client.close)
-    executor: Executor = client.get_executor(pure=False)
-    return executor
 
 
 def show(factory: Factory, options: FuzzOptions, report: FuzzReport, session: FuzzSession) -> None:

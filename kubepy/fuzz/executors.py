@@ -3,155 +3,235 @@
 Any ``concurrent.futures.Executor`` will do. Work is handed out in small parts, and their records
 come back in the order in which they were asked for, so that a report does not depend on who has
 made which run. The runs of a worker that was lost are made again.
+
+What a worker is sent is plain: texts, and the case as bytes, which only a worker of the same
+version opens.
 """
 
 from __future__ import annotations
 
-import hashlib
+import os
 import pickle
-from collections import deque
+import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
-from multiprocessing import get_all_start_methods, get_context
-from typing import NamedTuple
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from threading import Lock
 
 from kubepy import __version__
 from kubepy.fuzz.cases import FuzzCase, World
 from kubepy.fuzz.run import RunRecord, run_once
-from kubepy.runtime.oracle import RunName
+from kubepy.quoting import printable
+from kubepy.runtime.oracle import RunName, parse_run
 from kubepy.storage import FolderError
 
-PART = 8  # runs that are handed out together
-AHEAD = 4  # parts that are handed out beyond those that are under way
-MOST_TRIES = 4  # of one part
+PART = 8  # runs that are handed out together, at most
+PARTS_EACH = 4  # of a round for each worker, so that none waits long for another
+PAYS = 5.0  # seconds of computing left, from which on processes are begun: each takes 1 to start
+MOST_TRIES = 3  # of a run that is made alone
 KEPT_WORLDS = 2
 
-_worlds: dict[str, World] = {}  # those that this process has opened, by the digests of their cases
+PartAnswer = tuple[list[RunRecord], str]  # the records; or why a run could not be made
+
+_worlds: dict[bytes, World] = {}  # those that this process has opened, by their cases
+_one_at_a_time = Lock()  # runs of one process, whose executor may have several threads
 
 
-class PartResult(NamedTuple):
-    """The answer of a worker.
+def run_part(version: str, case: bytes, names: Sequence[str]) -> PartAnswer:
+    """Make some runs in this process.
 
-    :ivar error: why a run could not be made: a file, or a check that cannot be evaluated.
+    :param version: of the kubepy that asks.
+    :param case: as :func:`packed` returns it.
     """
-
-    records: list[RunRecord]
-    error: str = ""
-
-
-def run_part(version: str, case: FuzzCase, digest: str, names: Sequence[RunName]) -> PartResult:
-    """Make some runs in this process."""
     if version != __version__:
-        return PartResult([], f"the worker has kubepy {__version__}, and not {version}")
-    try:
-        world = world_of(case, digest)
-        return PartResult([run_once(world, name) for name in names])
-    except FolderError as error:
-        return PartResult([], str(error))
+        return [], f"a worker has kubepy {__version__}, and this is kubepy {version}"
+    with _one_at_a_time:
+        try:
+            world = world_of(case)
+            return [run_once(world, parse_run(name)) for name in names], ""
+        except FolderError as error:
+            return [], str(error)
 
 
-def digest_of(case: FuzzCase) -> str:
-    """Return what tells one case from another."""
-    return hashlib.blake2b(pickle.dumps(case), digest_size=16).hexdigest()
+def packed(case: FuzzCase) -> bytes:
+    """Return a case as it is sent to workers. It is unpacked from memory, never from a file."""
+    return pickle.dumps(case)
 
 
-def world_of(case: FuzzCase, digest: str) -> World:
+def world_of(case: bytes) -> World:
     """Return a case as it is open in this process. Raises FolderError."""
-    world = _worlds.get(digest)
+    world = _worlds.get(case)
     if world is None:
         while len(_worlds) >= KEPT_WORLDS:
             del _worlds[next(iter(_worlds))]
-        world = _worlds[digest] = World(case)
+        world = _worlds[case] = World(pickle.loads(case))
     return world
+
+
+class _Part:
+    """Some runs that were handed out together.
+
+    :ivar losses: how often the worker that made them was lost.
+    """
+
+    def __init__(self, names: Sequence[RunName], future: Future[PartAnswer]) -> None:
+        self.names = names
+        self.future = future
+        self.losses = 0
+
+    def is_lost(self) -> bool:
+        """Return whether the worker that makes these runs has been lost."""
+        if not self.future.done():
+            return False
+        return self.future.cancelled() or is_loss(self.future.exception())
 
 
 class RunMaker:
     """Makes the runs of a case.
 
-    :param executor: who makes them; None: this process.
-    :param new_executor: makes another executor where the first one is broken.
-    :param jobs: how many parts are under way at a time.
+    :param case: as :func:`packed` returns it.
+    :param executor: makes them; None: this process.
+    :param new_executor: makes another executor: where the first one is broken; and where there is
+        none, when so much is left to do that it pays.
+    :param jobs: how many runs the executor makes at a time.
+    :param expected: how many runs there will be.
     :param made: is told how many runs were made.
     """
 
     def __init__(
         self,
-        case: FuzzCase,
+        case: bytes,
         executor: Executor | None = None,
+        *,
         new_executor: Callable[[], Executor] | None = None,
-        jobs: int = 1,
+        jobs: int = PART,
+        expected: int = 0,
         made: Callable[[int], object] = lambda count: None,
     ) -> None:
-        self.case = case
-        self.digest = digest_of(case)
+        self._case = case
         self._executor = executor
         self._new_executor = new_executor
-        self._most = jobs + AHEAD
+        self._jobs = jobs
+        self._expected = expected
         self._made = made
+        self._count = 0
+        self._seconds = 0.0  # that the runs in this process took, without the first
+        self._counted = 0  # these runs
 
     def run_many(self, names: Sequence[RunName]) -> Iterator[RunRecord]:
         """Make runs, and yield their records in this order. Raises FolderError."""
-        parts = [names[begin : begin + PART] for begin in range(0, len(names), PART)]
-        if self._executor is None:
+        done = 0
+        while done < len(names) and not self._has_executor():
+            yield from self._taken(self._run_here(names[done]))
+            done += 1
+        if done < len(names):
+            yield from self._run_elsewhere(names[done:])
+
+    # --- in this process
+
+    def _has_executor(self) -> bool:
+        """Return whether an executor makes the next run; begin one where that pays."""
+        if self._executor is None and self._new_executor is not None and self._counted:
+            left = self._expected - self._count
+            if left * self._seconds / self._counted > PAYS:
+                self._executor = self._new_executor()
+        return self._executor is not None
+
+    def _run_here(self, name: RunName) -> PartAnswer:
+        begun = time.process_time()
+        answer = run_part(__version__, self._case, [str(name)])
+        if self._count:
+            self._seconds += time.process_time() - begun
+            self._counted += 1
+        return answer
+
+    # --- elsewhere
+
+    def _run_elsewhere(self, names: Sequence[RunName]) -> Iterator[RunRecord]:
+        size = max(1, min(PART, len(names) // (self._jobs * PARTS_EACH)))
+        parts: list[_Part] = []
+        try:
+            for begin in range(0, len(names), size):
+                some = names[begin : begin + size]
+                parts.append(_Part(some, self._submit(some)))
+            while parts:
+                records = self._records(parts)
+                del parts[0]
+                yield from records
+        finally:
             for part in parts:
-                yield from self._taken(self._run_here(part))
-            return
-        waiting = deque(parts)
-        under_way: deque[tuple[Sequence[RunName], Future[PartResult]]] = deque()
-        while waiting or under_way:
-            while waiting and len(under_way) < self._most:
-                part = waiting.popleft()
-                under_way.append((part, self._submit(part)))
-            part, future = under_way.popleft()
-            yield from self._taken(self._result(part, future))
+                part.future.cancel()
 
-    def _run_here(self, names: Sequence[RunName]) -> PartResult:
-        return run_part(__version__, self.case, self.digest, names)
-
-    def _submit(self, names: Sequence[RunName]) -> Future[PartResult]:
+    def _submit(self, names: Sequence[RunName]) -> Future[PartAnswer]:
+        words = [str(name) for name in names]
         assert self._executor is not None
         try:
-            return self._executor.submit(run_part, __version__, self.case, self.digest, names)
-        except BrokenExecutor:
+            return self._executor.submit(run_part, __version__, self._case, words)
+        except BrokenExecutor as error:
             if self._new_executor is None:
-                raise
+                raise FolderError(
+                    "the executor has lost its workers, and makes no further runs"
+                ) from error
             self._executor = self._new_executor()
-            return self._executor.submit(run_part, __version__, self.case, self.digest, names)
+            return self._executor.submit(run_part, __version__, self._case, words)
 
-    def _result(self, names: Sequence[RunName], future: Future[PartResult]) -> PartResult:
-        """Wait for a part; where its worker was lost, hand it out again. Raises FolderError where
-        that happens again and again."""
-        for _ in range(MOST_TRIES):
+    def _records(self, parts: Sequence[_Part]) -> list[RunRecord]:
+        """Wait for the first of these parts. Where its worker was lost, hand out again what was
+        lost with it, and make the runs of this part one by one when it is lost again. Raises
+        FolderError."""
+        part = parts[0]
+        while True:
             try:
-                return future.result()
+                return self._taken(self._answer(part.future))
+            except FolderError:
+                raise
             except Exception as error:
                 if not is_loss(error):
                     raise
-                future = self._submit(names)
-        raise FolderError(
-            f"the runs {names[0]} to {names[-1]} were lost {MOST_TRIES} times: the processes that "
-            "made them ended"
-        )
+            if part.losses:
+                return [record for name in part.names for record in self._run_alone(name)]
+            for lost in parts:
+                if not lost.losses and lost.is_lost():
+                    lost.losses += 1
+                    lost.future = self._submit(lost.names)
 
-    def _taken(self, result: PartResult) -> list[RunRecord]:
-        if result.error:
-            raise FolderError(result.error)
-        self._made(len(result.records))
-        return result.records
+    def _run_alone(self, name: RunName) -> list[RunRecord]:
+        """Make a run that is perhaps what ends its workers. Raises FolderError if it is."""
+        for _ in range(MOST_TRIES):
+            try:
+                return self._taken(self._answer(self._submit([name])))
+            except FolderError:
+                raise
+            except Exception as error:
+                if not is_loss(error):
+                    raise
+        raise FolderError(f"run {name}: each of {MOST_TRIES} processes that made it has ended")
+
+    def _answer(self, future: Future[PartAnswer]) -> PartAnswer:
+        """Wait for what a worker answers. Raises FolderError where it has no kubepy."""
+        try:
+            return future.result()
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] != "kubepy":
+                raise
+            raise FolderError(f"a worker cannot import kubepy {__version__}: {error}") from error
+
+    def _taken(self, answer: PartAnswer) -> list[RunRecord]:
+        records, error = answer
+        if error:
+            raise FolderError(printable(error))
+        self._count += len(records)
+        self._made(len(records))
+        return records
 
 
-def is_loss(error: BaseException) -> bool:
+def is_loss(error: BaseException | None) -> bool:
     """Return whether an exception says that a worker was lost, and nothing about its work."""
-    return isinstance(error, BrokenExecutor) or type(error).__name__ in (
-        "KilledWorker",
-        "CancelledError",
+    return (
+        isinstance(error, BrokenExecutor | CancelledError)
+        or type(error).__name__ == "KilledWorker"  # of Dask, which is not imported for this
     )
 
 
-def process_pool(jobs: int) -> ProcessPoolExecutor:
-    """Return an executor with so many processes of this machine."""
-    method = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
-    context = get_context(method)
-    if method == "forkserver":
-        context.set_forkserver_preload([__name__])
-    return ProcessPoolExecutor(jobs, context)
+def cores() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1

@@ -12,10 +12,19 @@ from typing import NamedTuple, TypedDict, Unpack
 
 from kubepy.api.values.goformat import parse_span
 from kubepy.clusters import Cluster
-from kubepy.fuzz.cases import DEFAULT_DURATION, ChecksSource, FuzzCase, checks_of, image_of
+from kubepy.fuzz.cases import (
+    DEFAULT_DURATION,
+    ChecksSource,
+    ClusterImage,
+    FuzzCase,
+    checks_of,
+    image_of,
+)
 from kubepy.fuzz.choices import described
-from kubepy.fuzz.executors import RunMaker, digest_of, process_pool, world_of
+from kubepy.fuzz.executors import PART, RunMaker, packed, world_of
+from kubepy.fuzz.keptsearch import KeptSearch
 from kubepy.fuzz.operators import OperatorSource
+from kubepy.fuzz.processes import process_pool
 from kubepy.fuzz.reporting import FoundViolation, FuzzReport, first_of_each_check
 from kubepy.fuzz.run import FuzzRun, RunRecord
 from kubepy.fuzz.search import Search
@@ -106,7 +115,7 @@ def _seconds(duration: timedelta | str | float) -> float:
     return parse_span(duration) if isinstance(duration, str) else float(duration)
 
 
-def new_case(files: FuzzFiles, image: bytes | None) -> FuzzCase:
+def new_case(files: FuzzFiles, image: ClusterImage | None) -> FuzzCase:
     """Return a case of these files. Raises FolderError for one that cannot be read, and for what
     cannot be.
 
@@ -165,6 +174,7 @@ class FuzzSession:
         made: Callable[[int], object] = lambda count: None,
     ) -> None:
         self._case = case
+        self._packed = packed(case)
         self._line = ReplayLine.of(case, words)
         self._made = made
         self._first = RunName(0)
@@ -177,15 +187,20 @@ class FuzzSession:
         except ValueError as error:
             raise FolderError(f"seed {printable(run)}: {error}") from None
         self._first = name
-        records = list(RunMaker(self._case, made=self._made).run_many([name]))
+        records = list(RunMaker(self._packed, made=self._made).run_many([name]))
         return self._report(records, len(records[0].seen), shrinks=False)
 
     def search(
-        self, seeds: Sequence[int], jobs: int = 1, executor: Executor | None = None
+        self,
+        seeds: Sequence[int],
+        jobs: int = 1,
+        executor: Executor | None = None,
+        kept: KeptSearch | None = None,
     ) -> FuzzReport:
         """Try seeds. Raises FolderError, also for a command that fails where nothing is disturbed.
 
         :param executor: makes the runs; None: this process, or so many of its own.
+        :param kept: keeps their records until the search is over.
         """
         undisturbed = self._new_run(RunName(0)).go()
         if undisturbed.failed:
@@ -195,15 +210,21 @@ class FuzzSession:
             def new_pool() -> Executor:
                 return stack.enter_context(process_pool(jobs))
 
-            if executor is None and jobs > 1:
-                executor = new_pool()
-            maker = RunMaker(self._case, executor, new_pool, jobs, self._made)
-            search = Search(maker.run_many)
+            maker = RunMaker(
+                self._packed,
+                executor,
+                new_executor=new_pool if executor is None and jobs > 1 else None,
+                jobs=jobs if executor is None else max(jobs, PART),
+                expected=len(seeds),
+                made=self._made,
+            )
+            run_many = maker.run_many if kept is None else kept.kept_by(maker.run_many, self._made)
+            search = Search(run_many)
             records = list(search.go(seeds))
         return self._report(records, len(search.states), shrinks=True)
 
     def _report(self, records: Sequence[RunRecord], states: int, *, shrinks: bool) -> FuzzReport:
-        world = world_of(self._case, digest_of(self._case))
+        world = world_of(self._packed)
         found = [
             self._found(violating, shrinks=shrinks)
             for violating in first_of_each_check(records).values()
@@ -247,7 +268,7 @@ class FuzzSession:
     def _new_run(
         self, name: RunName, left_out: tuple[int, ...] = (), *, explains: bool = False
     ) -> FuzzRun:
-        world = world_of(self._case, digest_of(self._case))
+        world = world_of(self._packed)
         return FuzzRun(world, name, left_out, explains=explains)
 
     def shown_run(self) -> FuzzRun:

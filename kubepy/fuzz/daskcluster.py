@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from kubepy import __version__
 from kubepy.cli.errors import CliError
 from kubepy.cli.installation import missing_extra
+from kubepy.lazy import load
 from kubepy.quoting import printable
 
 SCHEME = "dask://"
@@ -32,13 +33,13 @@ class DaskExecutor(Executor):
         if not address.startswith(SCHEME) or not host:
             raise CliError(f"--on={address}: must be {SCHEME}HOST:PORT")
         try:
-            from distributed import Client
+            distributed = load("distributed")
         except ImportError:
             raise CliError(f"--on needs {missing_extra('dask')}") from None
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are reported once
         self._address = address
         try:
-            self._client = Client(f"tcp://{host}", timeout=PATIENCE, set_as_default=False)
+            self._client = distributed.Client(f"tcp://{host}", timeout=PATIENCE, set_as_default=False)
         except (OSError, ValueError) as error:
             raise CliError(
                 printable(f"--on={address}: no scheduler of Dask answers there: {error}")

@@ -56,20 +56,20 @@ def world_of(operator: str = OPERATOR.read_text(), checks: str = CHECKS.read_tex
 
 
 def test_bug_is_found_and_shrunk_to_one_disturbance() -> None:
-    report = fuzz(OPERATOR, [CHECKS], seeds=range(12))
+    report = fuzz(OPERATOR, [CHECKS], seeds=range(30))
     assert not report
     [found] = report.violations
     assert found.check == "never too many"
     assert len(found.disturbances) == 1
     assert len(found.transcript.splitlines()) <= 40
-    assert report.runs >= 12
+    assert report.runs >= 30
 
 
 def test_replay_repeats_the_violation_to_the_byte(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    [found] = fuzz(OPERATOR, [CHECKS], seeds=range(12)).violations
+    [found] = fuzz(OPERATOR, [CHECKS], seeds=range(30)).violations
     printed = []
     for _ in range(2):
         words = [f"--operator={OPERATOR}", f"--check={CHECKS}", f"--seed={found.replay}"]
@@ -254,7 +254,7 @@ def test_report_as_json_and_page(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    words = (f"--operator={OPERATOR}", f"--check={CHECKS}", "--seeds=0..9")
+    words = (f"--operator={OPERATOR}", f"--check={CHECKS}", "--seeds=0..29")
     status, out, _ = fuzz_line(capsys, *words, "-o", "json")
     report: dict[str, Any] = json.loads(out)
     assert status == 2
@@ -274,7 +274,7 @@ def test_transcript_is_a_test_that_fails_until_the_bug_is_mended(
     monkeypatch.chdir(tmp_path)
     Path("pools.py").write_text(OPERATOR.read_text())
     Path("checks.yaml").write_text(CHECKS.read_text())
-    [found] = fuzz("pools.py", ["checks.yaml"], seeds=range(12)).violations
+    [found] = fuzz("pools.py", ["checks.yaml"], seeds=range(30)).violations
     Path("pools.kubepy.txt").write_text(found.transcript)
     failed = run_pytest(tmp_path)
     assert failed.returncode == 1, failed.stdout

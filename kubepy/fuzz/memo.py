@@ -116,21 +116,30 @@ class RememberedBody:
 
     def replace(self, old: Object, new: Object | None) -> None:
         """Forget the values of an object, or take them over for another in its place."""
+        old_id = id(old)
+        new_id = id(new)
         is_same = new is not None and have_same(self._paths, old, new)
         for known in self._values.values():
-            value = known.pop(id(old), UNKNOWN)
+            value = known.pop(old_id, UNKNOWN)
             if is_same and value is not UNKNOWN:
-                known[id(new)] = value
+                known[new_id] = value
 
     def replace_outer(self, variable: str, old: Object, new: Object | None) -> None:
         """Do the same for an object around the body's own, by the variable that stands for it."""
         names = [name for name, _ in self._outer]
         place = names.index(variable)
-        is_same = new is not None and have_same(self._outer[place][1], old, new)
-        for ids in [ids for ids in self._values if ids[place] == id(old)]:
+        _, paths = self._outer[place]
+        old_id = id(old)
+        new_id = id(new)
+        is_same = new is not None and have_same(paths, old, new)
+        # The dictionary changes below: the keys are collected first.
+        old_keys = [ids for ids in self._values if ids[place] == old_id]
+        for ids in old_keys:
             known = self._values.pop(ids)
             if is_same:
-                self._values[(*ids[:place], id(new), *ids[place + 1 :])] = known
+                before = ids[:place]
+                behind = ids[place + 1 :]
+                self._values[(*before, new_id, *behind)] = known
 
     def clear(self) -> None:
         """Forget all values."""
@@ -138,17 +147,23 @@ class RememberedBody:
 
     def values(self, objects: Sequence[Object], scope: Scope, tracker: CostTracker) -> list[Any]:
         """Return the values for some objects."""
-        ids = tuple([id(scope[name]) for name, _ in self._outer])
-        known = self._values.get(ids)
+        outer_ids = tuple([id(scope[name]) for name, _ in self._outer])
+        known = self._values.get(outer_ids)
         if known is None:
-            known = self._values[ids] = {}
-        values = list(map(known.get, map(id, objects), repeat(UNKNOWN)))
-        if UNKNOWN in values:
-            inner = dict(scope)
-            for index, value in enumerate(values):
-                if value is UNKNOWN:
-                    obj = objects[index]
-                    values[index] = known[id(obj)] = self._compute(obj, inner, tracker)
+            known = {}
+            self._values[outer_ids] = known
+        ids = map(id, objects)
+        values = list(map(known.get, ids, repeat(UNKNOWN)))
+        if UNKNOWN not in values:
+            return values
+        inner = dict(scope)
+        for index, value in enumerate(values):
+            if value is not UNKNOWN:
+                continue
+            obj = objects[index]
+            computed = self._compute(obj, inner, tracker)
+            known[id(obj)] = computed
+            values[index] = computed
         return values
 
     def _compute(self, obj: Object, inner: dict[str, Any], tracker: CostTracker) -> Any:
@@ -173,8 +188,11 @@ class RememberedBody:
         for guard in self._guards:
             if guard.token(scope, obj) is not True:
                 return None
-        [value] = self.values([obj], scope, CostTracker(inf))
-        return FAILED if isinstance(value, FailedBody) else value
+        tracker = CostTracker(inf)
+        [value] = self.values([obj], scope, tracker)
+        if isinstance(value, FailedBody):
+            return FAILED
+        return value
 
 
 class OuterMemory:
@@ -234,7 +252,8 @@ class RememberedMacro:
         tracker = CostTracker(inf)
         objects = evaluate(self._range, scope, tracker)
         values = self.body.values(objects, scope, tracker)
-        return [obj for obj, known in zip(objects, values, strict=True) if known is value]
+        pairs = zip(objects, values, strict=True)
+        return [obj for obj, known in pairs if known is value]
 
 
 def _check(values: Iterable[Any]) -> None:
@@ -278,22 +297,30 @@ class _Rememberer:
         """
         if not isinstance(node, Macro):
             return replaced(node, lambda child: self.rebuild(child, bound))
-        over = self.rebuild(node.range, bound)
-        objects = self._range_of(over, bound)
-        inner = {**bound, **dict.fromkeys(node.variables)}
-        if objects is not None:
-            inner[node.variables[-1]] = objects.objects
-        body = tuple(self.rebuild(part, inner) for part in node.body)
-        rebuilt = node._replace(range=over, body=body)
-        if objects is None:
+        rebuilt_range = self.rebuild(node.range, bound)
+        over = self._range_of(rebuilt_range, bound)
+        unknown = dict.fromkeys(node.variables)
+        inner = {**bound, **unknown}
+        if over is not None:
+            item = node.variables[-1]
+            inner[item] = over.objects
+        parts = [self.rebuild(part, inner) for part in node.body]
+        rebuilt = node._replace(range=rebuilt_range, body=tuple(parts))
+        if over is None:
             return rebuilt
-        return self._over_objects(node, rebuilt, objects, bound)
+        return self._over_objects(node, rebuilt, over, bound)
 
     def _range_of(self, over: Node, bound: Bound) -> MacroRange | None:
         """Return which stored objects a range has; None where it may have others."""
-        if isinstance(over, Ident) and over.name not in bound and over.name in self._lists:
-            return MacroRange(self._lists[over.name])
-        return self._chosen.get(id(over))
+        if not isinstance(over, Ident):
+            return self._chosen.get(id(over))
+        # A macro's variable hides the list that has its name.
+        if over.name in bound:
+            return None
+        objects = self._lists.get(over.name)
+        if objects is None:
+            return None
+        return MacroRange(objects)
 
     def _over_objects(self, node: Macro, rebuilt: Macro, over: MacroRange, bound: Bound) -> Node:
         """Return a macro over stored objects, which remembers its body if it can."""
@@ -302,23 +329,29 @@ class _Rememberer:
         read = self._read_by(node)
         if read is not None and self._can_remember(read, over, bound):
             body = self._remembered(node, rebuilt, over, read, bound)
-            new = _computed(RememberedMacro(node.name, rebuilt.range, body), node.at)
-            if over.guards is not None and not read & bound.keys():
+            macro = RememberedMacro(node.name, rebuilt.range, body)
+            new = _computed(macro, node.at)
+            # A body that depends on an object around it guards nothing by its own object alone.
+            reads_outer = not read.isdisjoint(bound)
+            if over.guards is not None and not reads_outer:
                 guards = (*over.guards, body)
         else:
-            item = node.variables[-1]
-            named = (_computed(NamingBody(part, item), node.at) for part in rebuilt.body)
-            new = rebuilt._replace(body=tuple(named))
+            new = _with_naming_bodies(rebuilt)
         if node.name == "filter":
-            self._chosen[id(new)] = MacroRange(over.objects, guards)
+            chosen = MacroRange(over.objects, guards)
+            self._chosen[id(new)] = chosen
         return new
 
     def _read_by(self, node: Macro) -> frozenset[str] | None:
         """Return the names that a macro's body reads beside the macro's variable; None for a macro
         that cannot remember its body."""
-        if node.name not in REMEMBERED or len(node.variables) != 1 or len(node.body) != 1:
+        if node.name not in REMEMBERED:
             return None
-        return free_names(node.body[0]) - set(node.variables)
+        if len(node.variables) != 1 or len(node.body) != 1:
+            return None
+        [text] = node.body
+        names = free_names(text)
+        return names.difference(node.variables)
 
     def _can_remember(self, read: frozenset[str], over: MacroRange, bound: Bound) -> bool:
         """Return whether all that a body reads are other lists than its own, and variables that
@@ -337,22 +370,37 @@ class _Rememberer:
         """Return the body of a macro with a memory, which the lists know from now on."""
         [variable] = node.variables
         [text] = node.body
-        outer = tuple((name, paths_of(text, name)) for name in sorted(read & bound.keys()))
-        footprint = BodyFootprint(paths_of(text, variable), outer)
+        [rebuilt_text] = rebuilt.body
+        paths = paths_of(text, variable)
+        outer_names = sorted(read & bound.keys())
+        outer = tuple((name, paths_of(text, name)) for name in outer_names)
+        footprint = BodyFootprint(paths, outer)
+        guards = over.guards or ()
         is_condition = node.name != "map"
-        body = RememberedBody(
-            rebuilt.body[0], variable, over.guards or (), footprint, is_condition=is_condition
-        )
+        body = RememberedBody(rebuilt_text, variable, guards, footprint, is_condition=is_condition)
         over.objects.memories.append(body)
         for name in sorted(read):
             around = bound.get(name)
             if around is not None:
-                around.memories.append(OuterMemory(body, name))
+                outer_memory = OuterMemory(body, name)
+                around.memories.append(outer_memory)
             else:
-                self._lists[name].dependents.append((body, over.objects))
+                other = self._lists[name]
+                other.dependents.append((body, over.objects))
         if over.guards is not None and not outer:
-            over.objects.abstracts.append(partial(body.token, self._scope))
+            abstract = partial(body.token, self._scope)
+            over.objects.abstracts.append(abstract)
         return body
+
+
+def _with_naming_bodies(macro: Macro) -> Macro:
+    """Return a macro whose errors say of which object they are; it remembers nothing."""
+    item = macro.variables[-1]
+    named: list[Node] = []
+    for part in macro.body:
+        body = NamingBody(part, item)
+        named.append(_computed(body, macro.at))
+    return macro._replace(body=tuple(named))
 
 
 def _computed(compute: Callable[[Scope, CostTracker], Any], at: int) -> Node:

@@ -97,25 +97,34 @@ class CheckedList:
 
     def put_all(self, objects: Iterable[Object]) -> bool:
         """Make these the objects of the list. Returns whether that changes anything."""
-        present = {Key(self.resource, namespace_of(obj), name_of(obj)): obj for obj in objects}
+        present: dict[Key, Object] = {}
+        for obj in objects:
+            key = Key(self.resource, namespace_of(obj), name_of(obj))
+            present[key] = obj
         gone = [key for key in self._keys if key not in present]
-        changes = [self.replace(key, None) for key in gone]
-        changes += [self.replace(key, obj) for key, obj in present.items()]
-        return any(changes)
+        has_changed = False
+        for key in gone:
+            has_changed |= self.replace(key, None)
+        for key, obj in present.items():
+            has_changed |= self.replace(key, obj)
+        return has_changed
 
     def digest(self) -> int:
         """Return 64 bits of the tokens of all objects, whatever their names and their order."""
         for key, obj in self._changed.items():
             self._sum -= self._digests.pop(key, 0)
-            if obj is not None:
-                tokens = (self.resource, is_being_deleted(obj), self._tokens_of(obj))
-                digest = self._digests[key] = hash_of(tokens)
-                self._sum += digest
+            if obj is None:
+                continue
+            digest = self._digest_of(obj)
+            self._digests[key] = digest
+            self._sum += digest
         self._changed.clear()
         return self._sum & _BITS
 
-    def _tokens_of(self, obj: Object) -> tuple[Any, ...]:
-        return tuple([token_of(abstract(obj), obj) for abstract in self.abstracts])
+    def _digest_of(self, obj: Object) -> int:
+        is_deleted = is_being_deleted(obj)
+        tokens = [token_of(abstract(obj), obj) for abstract in self.abstracts]
+        return hash_of((self.resource, is_deleted, tuple(tokens)))
 
 
 class ObjectLists:
@@ -140,36 +149,54 @@ class ObjectLists:
         defined, or a list changes without a write that is told of."""
         if self._custom or self._untold:
             return None
-        implied = not IMPLIED.isdisjoint(self._by_resource)
-        return frozenset((*self._by_resource, *((NAMESPACES,) if implied else ())))
+        resources = frozenset(self._by_resource)
+        if resources.isdisjoint(IMPLIED):
+            return resources
+        return resources | {NAMESPACES}
 
     # --- which lists there are
 
     def add(self, variable: str) -> CheckedList:
         """Return the list of a variable. Raises CheckError."""
-        if variable not in self.by_variable:
-            word = resource_of(variable)
-            resource = word if "." in word else _built_in(word)
-            added = self.add_resource(resource) if resource else self._add_custom(word)
-            self.by_variable[variable] = added
-            self.scope[variable] = added.objects
-        return self.by_variable[variable]
+        known = self.by_variable.get(variable)
+        if known is not None:
+            return known
+        added = self._add_word(resource_of(variable))
+        self.by_variable[variable] = added
+        self.scope[variable] = added.objects
+        return added
+
+    def _add_word(self, word: str) -> CheckedList:
+        """Return the list of a plural, which may have its group behind it."""
+        if "." in word:
+            return self.add_resource(word)
+        built_in = _built_in(word)
+        if built_in:
+            return self.add_resource(built_in)
+        return self._add_custom(word)
 
     def add_resource(self, word: str) -> CheckedList:
         """Return the list of a resource."""
+        resource = word
+        kind = ""
         known = self._scheme.get(word)
-        resource = known.storage_key if known is not None else word
-        if resource not in self._by_resource:
-            added = CheckedList(resource, known.kind if known is not None else "")
-            self._by_resource[resource] = added
-            self._read_all(added)
-            if resource in UNTOLD:
-                self._untold.append(added)
-        return self._by_resource[resource]
+        if known is not None:
+            resource = known.storage_key
+            kind = known.kind
+        present = self._by_resource.get(resource)
+        if present is not None:
+            return present
+        added = CheckedList(resource, kind)
+        self._by_resource[resource] = added
+        self._read_all(added)
+        if resource in UNTOLD:
+            self._untold.append(added)
+        return added
 
     def _add_custom(self, plural: str) -> CheckedList:
         """Return the list of the custom kind that has a plural, now or once it is defined."""
-        added = self._custom[plural] = CheckedList()
+        added = CheckedList()
+        self._custom[plural] = added
         for resource in self._scheme:
             if resource.plural == plural and resource.is_stored:
                 self._bind(plural, resource.key)
@@ -186,18 +213,21 @@ class ObjectLists:
             )
         known = self._scheme.get(resource)
         bound.resource = resource
-        bound.kind = known.kind if known is not None else ""
+        bound.kind = ""
+        if known is not None:
+            bound.kind = known.kind
         self._by_resource[resource] = bound
         return bound
 
     def _find(self, resource: str) -> CheckedList | None:
         """Return the list of a resource; None: no check reads it."""
         found = self._by_resource.get(resource)
-        if found is None and self._custom:
-            plural = resource.partition(".")[0]
-            if plural in self._custom:
-                return self._bind(plural, resource)
-        return found
+        if found is not None or not self._custom:
+            return found
+        plural, _, _ = resource.partition(".")
+        if plural not in self._custom:
+            return None
+        return self._bind(plural, resource)
 
     # --- following the writes
 
@@ -211,15 +241,19 @@ class ObjectLists:
         if key.resource == NAMESPACES:
             changed += self._read_implied()
         found = self._find(key.resource)
-        if found is not None and self._take(found, key, obj):
+        if found is None:
+            return changed
+        has_changed = self._take(found, key, obj)
+        if has_changed:
             changed.append(found)
         return changed
 
     def _take(self, found: CheckedList, key: Key, obj: Object | None) -> bool:
         if not key.name:
-            if obj is None or not obj["metadata"].get("name"):
+            name = "" if obj is None else obj["metadata"].get("name")
+            if not name:
                 return self._read_all(found)
-            key = key._replace(name=name_of(obj))
+            key = key._replace(name=name)
         if key.resource != found.resource:
             key = key._replace(resource=found.resource)
         if not self._is_newest(obj, found):
@@ -231,7 +265,9 @@ class ObjectLists:
         which it is gone."""
         if obj is None or obj.get("kind") != found.kind:
             return False
-        return bool(obj["metadata"].get("resourceVersion") == str(self._client.revision()))
+        newest = str(self._client.revision())
+        version: str | None = obj["metadata"].get("resourceVersion")
+        return version == newest
 
     def _read(self, key: Key) -> Object | None:
         try:
@@ -252,8 +288,12 @@ class ObjectLists:
     def _read_implied(self) -> list[CheckedList]:
         """Read the lists anew in which a namespace has objects that nobody writes."""
         implied = IMPLIED & self._by_resource.keys()
-        lists = [self._by_resource[resource] for resource in sorted(implied)]
-        return [found for found in lists if self._read_all(found)]
+        changed: list[CheckedList] = []
+        for resource in sorted(implied):
+            implied_list = self._by_resource[resource]
+            if self._read_all(implied_list):
+                changed.append(implied_list)
+        return changed
 
     def read_all(self) -> None:
         """Read all lists anew."""
@@ -262,19 +302,21 @@ class ObjectLists:
 
     def digest(self) -> int:
         """Return 64 bits of what checks read: see :meth:`CheckedList.digest`."""
-        return hash_of(
-            tuple(
-                (resource, len(found.objects), found.digest())
-                for resource, found in sorted(self._by_resource.items())
-            )
-        )
+        tokens: list[tuple[str, int, int]] = []
+        for resource in sorted(self._by_resource):
+            found = self._by_resource[resource]
+            count = len(found.objects)
+            tokens.append((resource, count, found.digest()))
+        return hash_of(tuple(tokens))
 
 
 @cache
 def _built_in(plural: str) -> str:
     """Return the built-in resource that has a plural, "" for none."""
-    found = (each.key for each in BUILT_IN if each.plural == plural and each.is_stored)
-    return next(found, "")
+    for resource in BUILT_IN:
+        if resource.plural == plural and resource.is_stored:
+            return resource.key
+    return ""
 
 
 def token_of(value: Any, obj: Object) -> Any:
@@ -282,12 +324,15 @@ def token_of(value: Any, obj: Object) -> Any:
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):
-        return value.replace(uid_of(obj), "").replace(name_of(obj), "")
+        without_uid = value.replace(uid_of(obj), "")
+        return without_uid.replace(name_of(obj), "")
     if isinstance(value, tuple):
-        return tuple([token_of(item, obj) for item in value])
+        tokens = [token_of(item, obj) for item in value]
+        return tuple(tokens)
+    type_name = type(value).__name__
     if isinstance(value, list | dict):
-        return type(value).__name__, len(value)
-    return type(value).__name__
+        return type_name, len(value)
+    return type_name
 
 
 def hash_of(tokens: Any) -> int:
@@ -297,4 +342,6 @@ def hash_of(tokens: Any) -> int:
 
 @lru_cache(100_000)
 def _hash_of_text(text: str) -> int:
-    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), 8), "big")
+    encoded = text.encode("utf-8", "surrogatepass")
+    digest = blake2b(encoded, 8)
+    return int.from_bytes(digest, "big")

@@ -35,6 +35,8 @@ with lazy_imports():
     from kubepy.storage import yaml
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from kubepy.apiserver.cluster import LocalCluster
 
 ALWAYS, NEVER, EVENTUALLY, BUILTIN = "always", "never", "eventually", "builtin"
@@ -104,17 +106,23 @@ def parse_checks(path: str, text: str) -> tuple[Check, ...]:
     value = documents[0].object if documents else None
     if not isinstance(value, list) or not value:
         raise field_error(path, "must be a list of checks, at least one")
-    checks = tuple(_parse_check(f"{path}: [{index}]", entry) for index, entry in enumerate(value))
+    checks: list[Check] = []
+    for index, entry in enumerate(value):
+        place = f"{path}: [{index}]"
+        check = _parse_check(place, entry)
+        checks.append(check)
     _refuse_repeated_names(path, checks)
-    return checks
+    return tuple(checks)
 
 
 def _refuse_repeated_names(path: str, checks: Iterable[Check]) -> None:
     names = set[str]()
     for index, check in enumerate(checks):
-        if check.name in names:
-            raise field_error(f"{path}: [{index}].name", f"{shown(check.name)} is there twice")
-        names.add(check.name)
+        name = check.name
+        if name in names:
+            place = f"{path}: [{index}].name"
+            raise field_error(place, f"{shown(name)} is there twice")
+        names.add(name)
 
 
 def _parse_check(path: str, value: Any) -> Check:
@@ -133,8 +141,11 @@ def _parse_check(path: str, value: Any) -> Check:
     misplaced = "after" if kind == EVENTUALLY else "within"
     if misplaced in fields:
         others = "always or never" if kind == EVENTUALLY else "eventually"
-        raise field_error(join_path(path, misplaced), f"goes with {others} only")
-    return Check(fields["name"], kind, fields[kind], fields.get("after", 0.0), fields.get("within"))
+        place = join_path(path, misplaced)
+        raise field_error(place, f"goes with {others} only")
+    after = fields.get("after", 0.0)
+    within = fields.get("within")
+    return Check(fields["name"], kind, fields[kind], after, within)
 
 
 def _parse_expression(path: str, value: Any) -> str:
@@ -159,9 +170,8 @@ def _parse_time(path: str, value: Any) -> float:
 def builtin(name: str) -> Check:
     """Return a built-in check by its name. Raises FolderError, which lists the names."""
     if name not in BUILTINS:
-        raise field_error(
-            shown(name), f"is no built-in check: must be one of {', '.join(BUILTINS)}"
-        )
+        names = ", ".join(BUILTINS)
+        raise field_error(shown(name), f"is no built-in check: must be one of {names}")
     return Check(name, BUILTIN, "")
 
 
@@ -179,8 +189,9 @@ class JudgedCheck:
 
     def __init__(self, check: Check, lists: ObjectLists) -> None:
         expression = compile_check(check.expression)
+        variables = sorted(expression.variables)
         self.check = check
-        self.lists: list[CheckedList] = [lists.add(name) for name in sorted(expression.variables)]
+        self.lists: list[CheckedList] = [lists.add(variable) for variable in variables]
         self.reads_time = expression.reads_time
         self.node = remember(expression.node, lists.by_variable, lists.scope)
         self.last = NO_WRITE
@@ -190,7 +201,8 @@ class JudgedCheck:
     @property
     def is_judged_at_end(self) -> bool:
         """Whether it matters only at the end."""
-        return self.check.kind == EVENTUALLY and self.check.within is None
+        check = self.check
+        return check.kind == EVENTUALLY and check.within is None
 
     def evaluate(self, scope: Object, key: Key | None) -> bool:
         """Return whether the expression is true. Raises CheckError.
@@ -203,18 +215,19 @@ class JudgedCheck:
         except CelError as error:
             raise self._error(error, key) from None
         if not isinstance(value, bool):
-            raise CheckError(printable(f"check {self.check.name}: is neither true nor false"))
+            message = f"check {self.check.name}: is neither true nor false"
+            raise CheckError(printable(message))
         self.holds = value
         return value
 
     def _error(self, error: CelError, key: Key | None) -> CheckError:
+        place = ""
         if isinstance(error, BodyError):
             place = f" of {_kind_and_name(error.obj)}"
-        else:
-            place = f" after a write of {_said(key)}" if key is not None else ""
-        return CheckError(
-            printable(f"check {self.check.name}: cannot be evaluated{place}: {error}")
-        )
+        elif key is not None:
+            place = f" after a write of {_said(key)}"
+        message = f"check {self.check.name}: cannot be evaluated{place}: {error}"
+        return CheckError(printable(message))
 
     def note(self, scope: Object, key: Key | None, at: float) -> None:
         """Take in how an ``eventually`` stands after a write. What cannot be evaluated yet does not
@@ -245,29 +258,37 @@ class CheckSuite:
         self._client = cluster.controller_client
         self._start = cluster.clock.now()
         self._lists = ObjectLists(self._client, cluster.scheme)
-        self._judged = [
-            JudgedCheck(check, self._lists) for check in checks if check.kind != BUILTIN
-        ]
-        names = [check.name for check in checks if check.kind == BUILTIN]
-        self._builtin = BuiltinChecks(names, cluster, self._lists)
+        self._judged: list[JudgedCheck] = []
+        builtin_names: list[str] = []
+        for check in checks:
+            if check.kind == BUILTIN:
+                builtin_names.append(check.name)
+            else:
+                self._judged.append(JudgedCheck(check, self._lists))
+        self._builtin = BuiltinChecks(builtin_names, cluster, self._lists)
         self._of_list: dict[int, list[JudgedCheck]] = {}  # by the id() of a list
+        self._timed: list[JudgedCheck] = []
         for judged in self._judged:
             if not judged.is_judged_at_end:
-                for read in judged.lists:
-                    self._of_list.setdefault(id(read), []).append(judged)
-        self._timed = [
-            judged for judged in self._judged if judged.reads_time and not judged.is_judged_at_end
-        ]
+                self._follow(judged)
         # Those whose time has not come, the next one last.
-        self._waiting = sorted(
-            (judged for judged in self._judged if judged.check.after),
-            key=lambda judged: -judged.check.after,
-        )
+        self._waiting = [judged for judged in self._judged if judged.check.after]
+        self._waiting.sort(key=lambda judged: -judged.check.after)
         self.resources = None if self._timed else self._lists.resources
         self._reads_time = any(judged.reads_time for judged in self._judged)
         for judged in self._judged:
             if judged.check.within is not None:
-                judged.note(self._scope(), None, 0.0)
+                scope = self._scope()
+                judged.note(scope, None, 0.0)
+
+    def _follow(self, judged: JudgedCheck) -> None:
+        """Let a check be judged after each write of what it reads; after all, if it reads the
+        time."""
+        for read in judged.lists:
+            readers = self._of_list.setdefault(id(read), [])
+            readers.append(judged)
+        if judged.reads_time:
+            self._timed.append(judged)
 
     def _scope(self) -> Object:
         scope = self._lists.scope
@@ -276,7 +297,12 @@ class CheckSuite:
         return scope
 
     def _elapsed(self) -> float:
-        return (self._clock.now() - self._start).total_seconds()
+        now = self._clock.now()
+        return self._since_start(now)
+
+    def _since_start(self, moment: datetime) -> float:
+        elapsed = moment - self._start
+        return elapsed.total_seconds()
 
     # --- during the run
 
@@ -304,56 +330,85 @@ class CheckSuite:
         """Judge the checks whose ``after`` has passed, in the state that lasted then: nothing they
         read has been written since."""
         at = self._elapsed()
-        while self._waiting and self._waiting[-1].check.after < at and self.violation is None:
-            judged = self._waiting.pop()
+        while self._waiting and self.violation is None:
+            judged = self._waiting[-1]
+            after = judged.check.after
+            if after >= at:
+                return
+            self._waiting.pop()
             scope = self._lists.scope
             if judged.reads_time:
-                scope[NOW] = later(self._start, judged.check.after)
-            self._judge(judged, scope, judged.last, judged.check.after)
+                scope[NOW] = later(self._start, after)
+            self._judge(judged, scope, judged.last, after)
 
     def _due(self, changed: Collection[CheckedList]) -> list[JudgedCheck]:
         """Return the checks to judge after some lists have changed."""
         due: list[JudgedCheck] = [*self._timed]
         for found in changed:
-            due += self._of_list.get(id(found), ())
-        if len(due) > 1:
-            return list(dict.fromkeys(due))
-        return due
+            readers = self._of_list.get(id(found), ())
+            due += readers
+        if len(due) <= 1:
+            return due
+        # A check that reads several of the lists is judged once.
+        unique = dict.fromkeys(due)
+        return list(unique)
 
     def _judge(self, judged: JudgedCheck, scope: Object, write: LastWrite, at: float) -> None:
         """Judge one check after a write, or at the end."""
         check = judged.check
         if check.kind == EVENTUALLY:
             judged.note(scope, write.key, at)
-        elif at >= check.after and judged.evaluate(scope, write.key) is (check.kind == NEVER):
-            when = "at the end" if at == self._elapsed() else "from the beginning on"
-            if write.key is not None:
-                when = f"after a write of {_said(write.key)}"
-            self._violate(check, at, write, _broken(judged, scope, when))
+            return
+        if at < check.after:
+            return
+        is_never = check.kind == NEVER
+        holds = judged.evaluate(scope, write.key)
+        if holds is not is_never:
+            return
+        when = self._when(write, at)
+        message = _broken(judged, scope, when)
+        self._violate(check, at, write, message)
+
+    def _when(self, write: LastWrite, at: float) -> str:
+        """Return in words when a check was broken."""
+        if write.key is not None:
+            return f"after a write of {_said(write.key)}"
+        if at == self._elapsed():
+            return "at the end"
+        return "from the beginning on"
 
     def _violate(self, check: Check, at: float, write: LastWrite, message: str) -> None:
-        moment = format_exact_time(later(self._start, at))
-        self.violation = Violation(check.name, at, moment, *write, printable(message))
+        moment = later(self._start, at)
+        self.violation = Violation(
+            check.name,
+            at,
+            format_exact_time(moment),
+            write.key,
+            write.revision,
+            printable(message),
+        )
 
     def note_failure(self, controller: str, key: Key, error: Exception) -> None:
         """Take in that a sync of a controller, or a request (controller ""), has failed."""
-        self._take_breach(self._builtin.note_failure(controller, key, error))
+        breach = self._builtin.note_failure(controller, key, error)
+        self._take_breach(breach)
 
     def note_success(self, controller: str, key: Key) -> None:
         """Take in that a sync of a controller has succeeded."""
         self._builtin.note_success(controller, key)
 
     def _take_breach(self, breach: Breach | None) -> None:
-        if breach is not None and self.violation is None:
-            moment = breach.moment or self._clock.now()
-            self.violation = Violation(
-                breach.check,
-                (moment - self._start).total_seconds(),
-                format_exact_time(moment),
-                breach.key,
-                breach.revision,
-                printable(breach.message),
-            )
+        if breach is None or self.violation is not None:
+            return
+        moment = breach.moment or self._clock.now()
+        self.violation = Violation(
+            breach.check,
+            self._since_start(moment),
+            format_exact_time(moment),
+            breach.key,
+            breach.revision,
+            printable(breach.message),
+        )
 
     # --- at the end
 
@@ -377,7 +432,8 @@ class CheckSuite:
                 self._judge(judged, scope, NO_WRITE, at)
             if self.violation is not None:
                 return
-        self._take_breach(self._builtin.finish(settled=settled))
+        breach = self._builtin.finish(settled=settled)
+        self._take_breach(breach)
 
     def _judge_in_the_end(self, judged: JudgedCheck, scope: Object, at: float) -> None:
         """Judge an ``eventually``."""
@@ -385,22 +441,26 @@ class CheckSuite:
         text = _shown_expression(check)
         if not judged.evaluate(scope, None):
             reason = _reason(judged.node, scope, value=False)
-            self._violate(check, at, NO_WRITE, f"{text} must hold at the end, but did not{reason}")
+            message = f"{text} must hold at the end, but did not{reason}"
+            self._violate(check, at, NO_WRITE, message)
+            return
+        if check.within is None:
             return
         since = at if judged.holds_since is None else judged.holds_since
-        if check.within is not None and since > check.within:
-            limit = format_duration(check.within)
-            message = (
-                f"{text} must hold within {limit}, but held only from {format_duration(since)} on"
-            )
-            self._violate(check, at, NO_WRITE, message)
+        if since <= check.within:
+            return
+        limit = format_duration(check.within)
+        begin = format_duration(since)
+        message = f"{text} must hold within {limit}, but held only from {begin} on"
+        self._violate(check, at, NO_WRITE, message)
 
     def digest(self) -> int:
         """Return 64 bits of what the checks read now: of each object the values of the bodies that
         are remembered, and whether it is being deleted, without its name; the numbers of objects;
         how the checks stand."""
-        standing = tuple([judged.holds for judged in self._judged])
-        return hash_of((self._lists.digest(), standing))
+        standing = [judged.holds for judged in self._judged]
+        lists = self._lists.digest()
+        return hash_of((lists, tuple(standing)))
 
 
 # --- messages -------------------------------------------------------------------------------------
@@ -409,55 +469,89 @@ class CheckSuite:
 def _broken(judged: JudgedCheck, scope: Object, when: str) -> str:
     """Return the sentence about an ``always`` or ``never`` that is broken."""
     check = judged.check
+    text = _shown_expression(check)
     is_never = check.kind == NEVER
     rule = "must never hold, but did" if is_never else "must always hold, but did not"
     reason = _reason(judged.node, scope, value=is_never)
-    return f"{_shown_expression(check)} {rule} {when}{reason}"
+    return f"{text} {rule} {when}{reason}"
 
 
 def _shown_expression(check: Check) -> str:
-    return " ".join(check.expression.split())
+    words = check.expression.split()
+    return " ".join(words)
 
 
 def _reason(node: Node, scope: Object, *, value: bool) -> str:
     """Return what makes an expression true or false, as far as one can say it in a few words."""
     part = _decisive_part(node, scope, value)
-    macro = part.compute if isinstance(part, Computed) else None
-    if isinstance(macro, RememberedMacro):
-        names = [_kind_and_name(obj) for obj in macro.objects_with(value, scope)]
-        more = ", …" if len(names) > MOST_NAMES else ""
-        return f": {', '.join(names[:MOST_NAMES])}{more}" if names else ""
-    if isinstance(part, CallExpr) and part.function in COMPARISONS:
-        sides = [evaluate_freely(side, scope) for side in part.args]
-        if not any(isinstance(side, list | dict) for side in sides):
-            left, right = map(format_value, sides)
-            said = "it was" if value else "it was not"
-            return f": {said} {left} {COMPARISONS[part.function]} {right}"
+    if isinstance(part, Computed):
+        macro = part.compute
+        if isinstance(macro, RememberedMacro):
+            return _reason_of_macro(macro, scope, value)
+    if isinstance(part, CallExpr):
+        return _reason_of_call(part, scope, value)
     return ""
+
+
+def _reason_of_macro(macro: RememberedMacro, scope: Object, value: bool) -> str:
+    """Return the first objects for which the body of a macro has a value; "" for none."""
+    objects = macro.objects_with(value, scope)
+    if not objects:
+        return ""
+    first = [_kind_and_name(obj) for obj in objects[:MOST_NAMES]]
+    names = ", ".join(first)
+    if len(objects) > MOST_NAMES:
+        return f": {names}, …"
+    return f": {names}"
+
+
+def _reason_of_call(call: CallExpr, scope: Object, value: bool) -> str:
+    """Return the two sides of a comparison; "" for other calls, and for sides that are long."""
+    sign = COMPARISONS.get(call.function)
+    if sign is None:
+        return ""
+    sides = [evaluate_freely(side, scope) for side in call.args]
+    if any(isinstance(side, list | dict) for side in sides):
+        return ""
+    left, right = map(format_value, sides)
+    said = "it was" if value else "it was not"
+    return f": {said} {left} {sign} {right}"
 
 
 def _decisive_part(node: Node, scope: Object, value: bool) -> Node:
     """Return the part of ``&&`` and ``||`` that alone makes an expression true or false."""
     decided = {"_&&_": False, "_||_": True}
-    while isinstance(node, CallExpr) and decided.get(node.function) is value:
-        node = next(part for part in node.args if _is(part, scope, value))
+    while isinstance(node, CallExpr):
+        if decided.get(node.function) is not value:
+            break
+        parts = node.args
+        node = next(part for part in parts if _is(part, scope, value))
     return node
 
 
 def _is(node: Node, scope: Object, value: bool) -> bool:
     try:
-        return evaluate_freely(node, scope) is value
+        known = evaluate_freely(node, scope)
     except CelError:
         return False
+    return known is value
 
 
 def _said(key: Key) -> str:
     """Return an object as messages name it: ``pods default/web-1``."""
-    return f"{key.resource} {key.namespace and f'{key.namespace}/'}{key.name}".rstrip("/ ")
+    place = ""
+    if key.namespace:
+        place = f"{key.namespace}/"
+    text = f"{key.resource} {place}{key.name}"
+    # A collection has no name.
+    return text.rstrip("/ ")
 
 
 def _kind_and_name(obj: Object) -> str:
     """Return an object by its kind: ``Pod default/web-1``."""
+    kind = obj.get("kind", "object")
     namespace = namespace_of(obj)
-    name = f"{namespace}/{name_of(obj)}" if namespace else name_of(obj)
-    return f"{obj.get('kind', 'object')} {name}"
+    name = name_of(obj)
+    if namespace:
+        return f"{kind} {namespace}/{name}"
+    return f"{kind} {name}"

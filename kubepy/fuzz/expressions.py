@@ -8,6 +8,7 @@ defined only during a run, so a plural that no kind has yet is an empty list.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from typing import NamedTuple, TypeGuard
@@ -57,22 +58,27 @@ def compile_check(text: str) -> Expression:
     """Compile the expression of a check. Raises CheckExpressionError."""
     try:
         parsed = checker.parse_expression(text)
-        names = free_names(_with_variables(parsed, frozenset()))
-        compiled = checker.compile_expression(text, _types_of(names))
+        named = _with_variables(parsed, frozenset())
+        names = free_names(named)
+        types = _types_of(names)
+        compiled = checker.compile_expression(text, types)
     except checker.CompileError as error:
-        raise CheckExpressionError(f"does not compile: {str(error).splitlines()[0]}") from None
+        first, *_ = str(error).splitlines()
+        raise CheckExpressionError(f"does not compile: {first}") from None
     except RecursionError:
         raise CheckExpressionError("does not compile: it is nested too deeply") from None
     if compiled.type not in (cel_types.BOOL, cel_types.DYN):
         raise CheckExpressionError("must be an expression that is true or false")
     node = _with_variables(compiled.node, frozenset())
-    variables = frozenset(name for name in free_names(node) if name != NOW)
-    return Expression(node, variables, NOW in names)
+    variables = free_names(node) - {NOW}
+    reads_time = NOW in names
+    return Expression(node, variables, reads_time)
 
 
 def resource_of(variable: str) -> str:
     """Return the resource that a variable names: ``pods``, ``things.example.org``."""
-    return variable.removeprefix(f"{RESOURCES}['").removesuffix("']")
+    word = variable.removeprefix(f"{RESOURCES}['")
+    return word.removesuffix("']")
 
 
 def _types_of(names: frozenset[str]) -> dict[str, cel_types.Type]:
@@ -107,26 +113,31 @@ def _types_of(names: frozenset[str]) -> dict[str, cel_types.Type]:
 @cache
 def _plurals() -> frozenset[str]:
     """Return the plurals of the built-in kinds whose objects are stored."""
-    return frozenset(resource.plural for resource in BUILT_IN if resource.is_stored)
+    stored = (resource for resource in BUILT_IN if resource.is_stored)
+    return frozenset(resource.plural for resource in stored)
 
 
 @cache
 def _other_names() -> dict[str, str]:
     """Return the plurals of built-in kinds by their singulars, short names and kinds."""
-    return {
-        word: resource.plural
-        for resource in BUILT_IN
-        if resource.is_stored
-        for word in (resource.singular_name, resource.kind, *resource.short_names)
-    }
+    plurals: dict[str, str] = {}
+    for resource in BUILT_IN:
+        if not resource.is_stored:
+            continue
+        words = (resource.singular_name, resource.kind, *resource.short_names)
+        for word in words:
+            plurals[word] = resource.plural
+    return plurals
 
 
 def _meant_by(name: str) -> str:
     """Return the plural that somebody means who writes another name of its kind, or misspells it;
     "" where that is not known. A check over a list that is always empty would always hold."""
-    if (plural := _other_names().get(name)) is not None:
+    plural = _other_names().get(name)
+    if plural is not None:
         return plural
-    close = get_close_matches(name, sorted(_plurals()), 1, _CLOSE)
+    plurals = sorted(_plurals())
+    close = get_close_matches(name, plurals, 1, _CLOSE)
     return close[0] if close else ""
 
 
@@ -135,27 +146,48 @@ def _with_variables(node: Node, bound: frozenset[str]) -> Node:
 
     :param bound: the variables of the macros around the node.
     """
-    if RESOURCES not in bound and (word := _resource_word(node)) is not None:
-        return Ident(f"{RESOURCES}['{word}']", node.at)
+    # A macro's variable may be called resources, too.
+    if RESOURCES not in bound:
+        word = _resource_word(node)
+        if word is not None:
+            return Ident(f"{RESOURCES}['{word}']", node.at)
     if isinstance(node, Macro):
-        inner = bound | set(node.variables)
-        return node._replace(
-            range=_with_variables(node.range, bound),
-            body=tuple(_with_variables(part, inner) for part in node.body),
-        )
+        inner = bound.union(node.variables)
+        over = _with_variables(node.range, bound)
+        body = [_with_variables(part, inner) for part in node.body]
+        return node._replace(range=over, body=tuple(body))
     return replaced(node, lambda child: _with_variables(child, bound))
 
 
 def _resource_word(node: Node) -> str | None:
-    """Return ``pods`` of ``resources['pods']``; None for other nodes."""
-    if isinstance(node, CallExpr) and node.function == "_[_]":
-        container, index = node.args
-        if isinstance(container, Ident) and container.name == RESOURCES:
-            return index.value if isinstance(index, Literal) and type(index.value) is str else None
-    if isinstance(node, Select) and not node.test and not node.optional:
-        operand = node.operand
-        return node.field if isinstance(operand, Ident) and operand.name == RESOURCES else None
-    return None
+    """Return ``pods`` of ``resources['pods']`` and ``resources.pods``; None for other nodes."""
+    if isinstance(node, CallExpr):
+        return _index_word(node)
+    if not isinstance(node, Select):
+        return None
+    if node.test or node.optional:
+        return None
+    if not _is_resources(node.operand):
+        return None
+    return node.field
+
+
+def _index_word(call: CallExpr) -> str | None:
+    """Return ``pods`` of ``resources['pods']``; None for other calls."""
+    if call.function != "_[_]":
+        return None
+    container, index = call.args
+    if not _is_resources(container) or not isinstance(index, Literal):
+        return None
+    word = index.value
+    # A literal of bytes is none.
+    if type(word) is not str:
+        return None
+    return word
+
+
+def _is_resources(node: Node) -> bool:
+    return isinstance(node, Ident) and node.name == RESOURCES
 
 
 def free_names(node: Node) -> frozenset[str]:
@@ -164,14 +196,28 @@ def free_names(node: Node) -> frozenset[str]:
     if isinstance(node, Ident):
         return frozenset((node.name,))
     if isinstance(node, Macro):
-        in_body = frozenset[str]().union(*map(free_names, node.body))
-        return free_names(node.range) | (in_body - set(node.variables))
-    children = node.args if _is_qualified(node) else children_of(node)
-    return frozenset[str]().union(*map(free_names, children))
+        in_range = free_names(node.range)
+        in_body = _free_names_in(node.body)
+        return in_range | in_body.difference(node.variables)
+    if _is_qualified(node):
+        return _free_names_in(node.args)
+    children = children_of(node)
+    return _free_names_in(children)
+
+
+def _free_names_in(nodes: Iterable[Node]) -> frozenset[str]:
+    names = frozenset[str]()
+    for node in nodes:
+        names |= free_names(node)
+    return names
 
 
 def _is_qualified(node: Node) -> TypeGuard[CallExpr]:
     """Return whether the target of a call is a part of the function's name."""
-    if not isinstance(node, CallExpr) or not isinstance(node.target, Ident):
+    if not isinstance(node, CallExpr):
         return False
-    return f"{node.target.name}.{node.function}" in cel_types.OVERLOADS
+    target = node.target
+    if not isinstance(target, Ident):
+        return False
+    qualified = f"{target.name}.{node.function}"
+    return qualified in cel_types.OVERLOADS

@@ -132,17 +132,22 @@ class FunctionReconciler:
 
     def is_relevant(self, resource: str) -> bool:
         """Return whether the function watches a resource, or has read it."""
-        return resource in self.client.has_read or bool(self._word(resource))
+        if resource in self.client.has_read:
+            return True
+        return self._word(resource) != ""
 
     def _receive(self, event: WatchEvent) -> None:
         if self._word(event.key.resource):
             self.queue.add(event.key)
 
     def _word(self, resource: str) -> str:
-        word = self._words.get(resource)
-        if word is None:
-            found = (word for word in self._function.watches if self._names(word, resource))
-            word = self._words[resource] = next(found, "")
+        known = self._words.get(resource)
+        if known is not None:
+            return known
+        watches = self._function.watches
+        words = (word for word in watches if self._names(word, resource))
+        word = next(words, "")
+        self._words[resource] = word
         return word
 
     def _names(self, word: str, resource: str) -> bool:
@@ -176,11 +181,13 @@ class FunctionReconciler:
 
     def _log(self, key: Key, error: Exception) -> None:
         """Log an exception: an error of the API, which often mends itself, without its place."""
-        is_bug = not isinstance(error, errors.Status)
-        level = logging.ERROR if is_bug else logging.INFO
         logger = logging.getLogger(LOGGER)
         message = "controller %s failed at %s %s/%s: %s"
-        logger.log(level, message, self.name, *key, error, exc_info=error if is_bug else None)
+        arguments = (self.name, *key, error)
+        if isinstance(error, errors.Status):
+            logger.info(message, *arguments)
+        else:
+            logger.error(message, *arguments, exc_info=error)
 
     def _delay(self, result: Any) -> float | None:
         if result is None:
@@ -251,8 +258,10 @@ class CachedClient(ObjectRequests):
                 obj = client.get(resource.gvr, name, namespace=namespace, subresource=subresource)
                 return own_copy(obj)
             self.has_read.add(resource.storage_key)
-            namespace = namespace if resource.namespaced else ""
-            seen = self._context.informers.get(resource.storage_key, namespace, name)
+            if not resource.namespaced:
+                namespace = ""
+            informers = self._context.informers
+            seen = informers.get(resource.storage_key, namespace, name)
             if seen is None:
                 raise errors.not_found(resource.gvr.group_resource, name)
             [shown] = self._shown(client, resource, namespace, [seen], ListOptions())
@@ -273,10 +282,15 @@ class CachedClient(ObjectRequests):
         if resource.storage_key in UNWATCHED:
             return super().list(kind, namespace=namespace, labels=labels, fields=fields)
         self.has_read.add(resource.storage_key)
-        namespace = namespace if resource.namespaced else None
-        seen = self._context.informers.list(resource.storage_key, namespace)
-        options = ListOptions(selector_of(labels), selector_of(fields))
-        shown = self._shown(self._context.client, resource, namespace or "", seen, options)
+        if not resource.namespaced:
+            namespace = None
+        informers = self._context.informers
+        seen = informers.list(resource.storage_key, namespace)
+        label_selector = selector_of(labels)
+        field_selector = selector_of(fields)
+        options = ListOptions(label_selector, field_selector)
+        client = self._context.client
+        shown = self._shown(client, resource, namespace or "", seen, options)
         return [own_copy(obj) for obj in shown]
 
     @staticmethod
@@ -288,5 +302,7 @@ class CachedClient(ObjectRequests):
         options: ListOptions,
     ) -> Sequence[Object]:
         """Return stored objects in the version of a resource, those that selectors choose."""
-        request = Request("list", resource.gvr, namespace, options=options, context=client.context)
-        return [obj for obj in client.choose(request, [*objects]) if obj is not None]
+        context = client.context
+        request = Request("list", resource.gvr, namespace, options=options, context=context)
+        chosen = client.choose(request, [*objects])
+        return [obj for obj in chosen if obj is not None]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kubepy.api.values.goformat import format_duration
 from kubepy.controlplane.disturbance import (
     CONFLICT,
@@ -20,35 +22,65 @@ from kubepy.runtime.oracle import Choice
 def described(choice: Choice) -> str:
     """Return a line about what a choice disturbs."""
     controller, *rest = choice.subject
+    return f"{controller}: {_what_happens(choice, rest)}"
+
+
+def _what_happens(choice: Choice, rest: Sequence[str]) -> str:
+    """Return what a choice does to its controller.
+
+    :param rest: the words of its subject behind the controller.
+    """
     if choice.purpose == LATE:
+        hears_of = _object(*rest)
         late = format_duration(DELAYS[choice.value])
-        return f"{controller}: hears of {_object(*rest)} {late} late"
+        return f"hears of {hears_of} {late} late"
     if choice.purpose == ORDER:
-        return f"{controller}: {_object(*rest)} waits until another key was synced"
+        waiting = _object(*rest)
+        return f"{waiting} waits until another key was synced"
     if choice.purpose == CONFLICT:
-        return f"{controller}: its {_request(*rest)} meets a conflict"
+        request = _request(*rest)
+        return f"its {request} meets a conflict"
     if choice.purpose == OLDER:
-        return f"{controller}: begins with a cache that {_lag(lag_of(choice.value))}"
+        lag = lag_of(choice.value)
+        return f"begins with a cache that {_lag(lag)}"
     assert choice.purpose == CRASH
-    is_write = rest[0] != "sync"
-    where = f"after its {_request(*rest)}" if is_write else f"before it syncs {_object(*rest[1:])}"
+    where = _end(*rest)
+    begins = "at once"
     down_for = DOWN_FOR[choice.value]
-    begins = f"after {format_duration(down_for)}" if down_for else "at once"
-    return f"{controller}: ends {where}, and begins anew {begins}"
+    if down_for:
+        begins = f"after {format_duration(down_for)}"
+    return f"ends {where}, and begins anew {begins}"
+
+
+def _end(verb: str, *rest: str) -> str:
+    """Return where a controller ends."""
+    if verb == "sync":
+        synced = _object(*rest)
+        return f"before it syncs {synced}"
+    request = _request(verb, *rest)
+    return f"after its {request}"
 
 
 def _lag(lag: Lag) -> str:
     """Return what a cache lacks, and for how long."""
     events = "event" if lag.events == 1 else f"{lag.events} events"
-    which = "" if lag.resource is None else f" of its resource {lag.resource + 1}"
+    which = ""
+    if lag.resource is not None:
+        number = lag.resource + 1
+        which = f" of its resource {number}"
     after = format_duration(lag.caught_up_after)
     return f"lacks the last {events}{which}, and has them {after} later"
 
 
 def _object(resource: str, namespace: str, name: str) -> str:
-    return f"{resource} {namespace}/{name}" if namespace else f"{resource} {name}"
+    if namespace:
+        return f"{resource} {namespace}/{name}"
+    return f"{resource} {name}"
 
 
 def _request(verb: str, resource: str, subresource: str, namespace: str, name: str) -> str:
-    part = f"{resource}/{subresource}" if subresource else resource
-    return f"{verb} of {_object(part, namespace, name)}"
+    part = resource
+    if subresource:
+        part = f"{resource}/{subresource}"
+    obj = _object(part, namespace, name)
+    return f"{verb} of {obj}"

@@ -62,21 +62,28 @@ class Operator:
         try:
             function(*arguments)
         except Exception as error:
-            lines = [
-                frame.lineno
-                for frame in traceback.extract_tb(error.__traceback__)
-                if frame.filename == self.path
-            ]
-            place = f"{self.path}:{lines[-1]}" if lines else self.path
-            message = f"{place}: {what}: {type(error).__name__}: {error}"
+            place = self._place_of(error)
+            kind = type(error).__name__
+            message = f"{place}: {what}: {kind}: {error}"
             raise FolderError(printable(message)) from error
+
+    def _place_of(self, error: Exception) -> str:
+        """Return the line of the file at which an exception was raised, or passed last."""
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if frame.filename == self.path]
+        if not lines:
+            return self.path
+        return f"{self.path}:{lines[-1]}"
 
 
 def _compiled(source: OperatorSource) -> CodeType:
     try:
         return compile(source.text, source.path, "exec")
     except (SyntaxError, ValueError) as error:
+        place = source.path
         line = getattr(error, "lineno", None)
-        place = f"{source.path}:{line}" if line else source.path
-        message = getattr(error, "msg", None) or str(error)
-        raise FolderError(printable(f"{place}: {message}")) from None
+        if line:
+            place = f"{source.path}:{line}"
+        reason = getattr(error, "msg", None) or str(error)
+        message = f"{place}: {reason}"
+        raise FolderError(printable(message)) from None

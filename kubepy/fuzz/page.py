@@ -20,18 +20,23 @@ def render_html(report: FuzzReport, run: FuzzRun) -> str:
 
     :param run: the one that is drawn: it violates the first check of the report, or none.
     """
-    timeline = with_rollouts(
-        run.local, read_timeline(run.local, run.started, after_revision=run.revision)
-    )
-    marks = [_mark(found) for found in report.violations[:1] if found.violation.key is not None]
-    above = "".join((_verdict(report), *map(_violation, report.violations)))
-    return html.render_html(timeline, marks, f"Fuzz: run {run.name}", above)
+    plain_timeline = read_timeline(run.local, run.started, after_revision=run.revision)
+    timeline = with_rollouts(run.local, plain_timeline)
+    first = report.violations[:1]
+    marks = [_mark(found) for found in first if found.violation.key is not None]
+    title = f"Fuzz: run {run.name}"
+    parts = [_verdict(report)]
+    for found in report.violations:
+        parts += _parts(found)
+    above = "".join(parts)
+    return html.render_html(timeline, marks, title, above)
 
 
 def _mark(found: FoundViolation) -> Mark:
     violation = found.violation
     assert violation.key is not None
-    return Mark(violation.key, parse_time(violation.moment), violation.check, None)
+    moment = parse_time(violation.moment)
+    return Mark(violation.key, moment, violation.check, None)
 
 
 def _verdict(report: FuzzReport) -> str:
@@ -40,17 +45,17 @@ def _verdict(report: FuzzReport) -> str:
     return f'<p id="verdict" class="{mood}"><strong>{text}</strong></p>\n'
 
 
-def _violation(found: FoundViolation) -> str:
-    return "".join(_parts(found))
-
-
 def _parts(found: FoundViolation) -> Iterator[str]:
     """Yield the parts of what is said about a violation."""
+    check = clean(found.check)
+    message = clean(found.violation.message)
     at = format_duration(found.at) if found.at else "0s"
-    yield f"<h2>{clean(found.check)}</h2>\n"
-    yield f"<p>{clean(found.violation.message)}</p>\n"
-    yield f"<p>Violated {at} after the beginning of run <code>{clean(found.replay)}</code>.</p>\n"
+    replay = clean(found.replay)
+    yield f"<h2>{check}</h2>\n"
+    yield f"<p>{message}</p>\n"
+    yield f"<p>Violated {at} after the beginning of run <code>{replay}</code>.</p>\n"
     if found.disturbances:
-        items = "".join(f"<li>{clean(line)}</li>" for line in found.disturbances)
-        yield f"<ul>{items}</ul>\n"
-    yield f'<div class="scroll"><pre>{clean(found.transcript)}</pre></div>\n'
+        items = [f"<li>{clean(line)}</li>" for line in found.disturbances]
+        yield f"<ul>{''.join(items)}</ul>\n"
+    transcript = clean(found.transcript)
+    yield f'<div class="scroll"><pre>{transcript}</pre></div>\n'

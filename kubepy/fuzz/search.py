@@ -35,44 +35,61 @@ class Search:
         """Make the runs of seeds, and branches; yield their records, each round in the order of its
         seeds."""
         for begin in range(0, len(seeds), ROUND):
-            names = [RunName(seed) for seed in seeds[begin : begin + ROUND]]
-            branches: list[RunName] = []
+            end = begin + ROUND
+            names = [RunName(seed) for seed in seeds[begin:end]]
+            branches: dict[str, RunName] = {}  # by their texts: each is made once
             for record in self._run_many(names):
-                branches += self._branches(record)
+                for branch in self._branches(record):
+                    branches[str(branch)] = branch
                 yield record
-            chosen = list(dict.fromkeys(map(str, branches)))
-            by_text = {str(name): name for name in branches}
-            for record in self._run_many([by_text[text] for text in _spread(chosen, BRANCHES)]):
-                self.states.update(seen.digest for seen in record.seen)
+            unique = list(branches.values())
+            chosen = _spread(unique, BRANCHES)
+            for record in self._run_many(chosen):
+                self._note_states(record)
                 yield record
 
     def _branches(self, record: RunRecord) -> list[RunName]:
         """Return the branches near what is new in a run."""
         new = [seen for seen in record.seen if seen.digest not in self.states]
-        self.states.update(seen.digest for seen in record.seen)
+        self._note_states(record)
         if record.violation is not None:
             return []
-        return [branch for seen in new if (branch := _branch(record, seen)) is not None]
+        branches: list[RunName] = []
+        for seen in new:
+            branch = _branch(record, seen)
+            if branch is not None:
+                branches.append(branch)
+        return branches
+
+    def _note_states(self, record: RunRecord) -> None:
+        self.states.update(seen.digest for seen in record.seen)
 
 
 def _branch(record: RunRecord, seen: Seen) -> RunName | None:
     """Return the run that does what another one did up to a state, and then is disturbed."""
     if not seen.near:
         return None
-    ids = Ids(record.name.seed)
-    number = int(ids.fraction("branch", seen.digest, unseeded="") * len(seen.near))
+    seed = record.name.seed
+    ids = Ids(seed)
+    where = ids.fraction("branch", seen.digest, unseeded="")
+    number = int(where * len(seen.near))
     point = seen.near[number]
-    choices = {choice.key: choice.value for choice in record.choices[: seen.taken]}
+    taken = record.choices[: seen.taken]
+    choices = {choice.key: choice.value for choice in taken}
     key = point.key()
     if key in choices:
         return None
-    most = ALTERNATIVES[point.words[0]]
-    value = 1 + int(ids.fraction("value", seen.digest, unseeded="") * most)
-    return RunName(record.name.seed, {**choices, key: value})
+    purpose, *_ = point.words
+    most = ALTERNATIVES[purpose]
+    strength = ids.fraction("value", seen.digest, unseeded="")
+    choices[key] = 1 + int(strength * most)
+    return RunName(seed, choices)
 
 
-def _spread(items: Sequence[str], most: int) -> list[str]:
-    """Return at most so many of some items, from all parts of them."""
-    if len(items) <= most:
-        return list(items)
-    return [items[number * len(items) // most] for number in range(most)]
+def _spread(names: Sequence[RunName], most: int) -> list[RunName]:
+    """Return at most so many of some names, from all parts of them."""
+    count = len(names)
+    if count <= most:
+        return list(names)
+    places = [number * count // most for number in range(most)]
+    return [names[place] for place in places]

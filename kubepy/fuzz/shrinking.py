@@ -7,6 +7,7 @@ of the list, then smaller ones, then single choices (Zeller's delta debugging).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import ceil
 from typing import NamedTuple
 
 from kubepy.fuzz.run import RunRecord
@@ -59,8 +60,11 @@ class Shrinker:
     def _seek_single(self) -> None:
         """Look whether one choice alone is enough."""
         choices = self._best.choices
-        if 1 < len(choices) <= MOST_SINGLES:
-            any(self._tries([choice]) for choice in choices)
+        if not 1 < len(choices) <= MOST_SINGLES:
+            return
+        for choice in choices:
+            if self._tries([choice]):
+                return
 
     def _drop_choices(self) -> None:
         """Leave out as many choices as possible."""
@@ -69,16 +73,26 @@ class Shrinker:
         parts = 2
         while len(self._best.choices) > 1:
             choices = self._best.choices
-            size = -(-len(choices) // parts)
-            remaining = (
-                choices[:begin] + choices[begin + size :] for begin in range(0, len(choices), size)
-            )
-            if any(self._tries(smaller) for smaller in remaining):
+            size = ceil(len(choices) / parts)
+            if self._tries_without_part(size):
                 parts = max(parts - 1, 2)
             elif size == 1 or self._is_over():
                 return
             else:
                 parts = min(2 * parts, len(choices))
+
+    def _tries_without_part(self, size: int) -> bool:
+        """Try to leave out one part of the choices.
+
+        :param size: of each part; the last one may be smaller.
+        """
+        choices = self._best.choices
+        for begin in range(0, len(choices), size):
+            end = begin + size
+            remaining = choices[:begin] + choices[end:]
+            if self._tries(remaining):
+                return True
+        return False
 
     def _drop_commands(self) -> None:
         """Leave out commands, the last ones first."""
@@ -88,7 +102,8 @@ class Shrinker:
     def _lower_values(self) -> None:
         """Let each choice disturb as little as possible."""
         for index in range(len(self._best.choices)):
-            for value in range(1, self._best.choices[index].value):
+            choice = self._best.choices[index]
+            for value in range(1, choice.value):
                 choices = list(self._best.choices)
                 choices[index] = choices[index]._replace(value=value)
                 if self._tries(choices):
@@ -105,14 +120,21 @@ class Shrinker:
         if self._is_over():
             return False
         self._runs += 1
-        left_out = self._left_out if left_out is None else left_out
-        given = {choice.key: choice.value for choice in choices}
-        record = self._attempt(RunName(self._best.name.seed, given), left_out)
-        if record.violation is None or record.violation.check != self._check:
+        if left_out is None:
+            left_out = self._left_out
+        name = self._name_of(choices)
+        record = self._attempt(name, left_out)
+        violation = record.violation
+        if violation is None or violation.check != self._check:
             return False
-        if len(record.choices) < len(given):
-            taken = {choice.key: choice.value for choice in record.choices}
-            record = record._replace(name=RunName(self._best.name.seed, taken))
+        if len(record.choices) < len(choices):
+            taken = self._name_of(record.choices)
+            record = record._replace(name=taken)
         self._best = record
         self._left_out = left_out
         return True
+
+    def _name_of(self, choices: Sequence[Choice]) -> RunName:
+        """Return the name of the run with these choices and no others."""
+        values = {choice.key: choice.value for choice in choices}
+        return RunName(self._best.name.seed, values)

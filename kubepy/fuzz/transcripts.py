@@ -40,23 +40,32 @@ class ReplayLine(NamedTuple):
 
         :param others: further flags.
         """
-        words = [f"--operator={case.operator.path}"] if case.operator else []
-        words += [f"--check={source.path}" for source in case.checks]
+        words: list[str] = []
+        if case.operator is not None:
+            words.append(f"--operator={case.operator.path}")
+        for source in case.checks:
+            words.append(f"--check={source.path}")
         if case.faults is not None:
-            words.append(f"--faults={case.faults[0]}")
+            faults_path, *_ = case.faults
+            words.append(f"--faults={faults_path}")
         if case.duration != DEFAULT_DURATION:
-            words.append(f"--for={format_duration(case.duration)}")
+            duration = format_duration(case.duration)
+            words.append(f"--for={duration}")
         if case.operator is not None and case.disturbs_all:
             words.append("--disturb=all")
+        words += others
         nodes = case.nodes if case.image is None else None
-        return cls((*words, *others), case.commands, nodes)
+        return cls(tuple(words), case.commands, nodes)
 
     def line(self, replay: str, left_out: Sequence[int] = ()) -> str:
         """Return the command line that repeats a run."""
         words = ["kubepy", "fuzz", *self.words, f"--seed={replay}"]
-        wanted = [command for number, command in enumerate(self.commands) if number not in left_out]
-        for number, command in enumerate(wanted):
-            words += [";" if number else "--", *command]
+        separator = "--"
+        for number, command in enumerate(self.commands):
+            if number in left_out:
+                continue
+            words += [separator, *command]
+            separator = ";"
         return shlex.join(words)
 
 
@@ -65,21 +74,18 @@ def transcript_of(found: FoundViolation, replay: ReplayLine) -> str:
     what it should when the bug is mended."""
     said = f"{found.check}: {found.violation.message}"
     at = format_duration(found.at)
-    lines = [
-        *_comment(said),
-        *_comment(f"It is violated {at} after the beginning of the run {found.replay}:"),
-        "#",
-        *(line for step in _steps(found.steps) for line in _comment(step, " " * DEEPER)),
-        "#",
-    ]
+    when = f"It is violated {at} after the beginning of the run {found.replay}:"
+    lines = [*_comment(said), *_comment(when), "#"]
+    for step in _steps(found.steps):
+        lines += _comment(step, " " * DEEPER)
+    lines.append("#")
     if replay.nodes is not None:
         lines.append(f"# kubepy: nodes={replay.nodes}")
     else:
         lines.append("# It begins with a copy of the cluster with which it was found.")
-    lines += [
-        f"$ {replay.line(found.replay, found.left_out)}",
-        held_line(found.replay),
-    ]
+    command = replay.line(found.replay, found.left_out)
+    lines.append(f"$ {command}")
+    lines.append(held_line(found.replay))
     return "\n".join(lines) + "\n"
 
 
@@ -105,12 +111,14 @@ def _comment(text: str, indent: str = "") -> list[str]:
 def _steps(steps: Sequence[RunStep]) -> Iterator[str]:
     """Yield lines about steps; long stories without their middle."""
     shown = list(_merged(steps))
-    begin, end = MOST_STEPS // 3, MOST_STEPS - MOST_STEPS // 3
-    if len(shown) <= MOST_STEPS:
+    more = len(shown) - MOST_STEPS
+    if more <= 0:
         yield from shown
         return
+    begin = MOST_STEPS // 3
+    end = MOST_STEPS - begin
     yield from shown[:begin]
-    yield f"… {len(shown) - begin - end} more steps …"
+    yield f"… {more} more steps …"
     yield from shown[-end:]
 
 
@@ -136,25 +144,33 @@ def _merged(steps: Sequence[RunStep]) -> Iterator[str]:
 
 
 def _line(at: float, who: str, what: str, resource: str, names: Sequence[str]) -> str:
+    moment = _moment(at)
+    user = _user(who)
     unique = list(dict.fromkeys(names))
     named = ", ".join(unique[:MOST_NAMES])
-    more = f" and {len(unique) - MOST_NAMES} more" if len(unique) > MOST_NAMES else ""
-    return f"{_moment(at)} {_user(who)}: {what} {resource} {named}{more}"
+    more = len(unique) - MOST_NAMES
+    if more > 0:
+        named += f" and {more} more"
+    return f"{moment} {user}: {what} {resource} {named}"
 
 
 def _plain(step: RunStep) -> str:
+    moment = _moment(step.at)
     if step.what == "command":
-        return f"{_moment(step.at)} {_user(step.who)}: $ {step.words}"
-    return f"{_moment(step.at)} !! {step.words}"
+        user = _user(step.who)
+        return f"{moment} {user}: $ {step.words}"
+    return f"{moment} !! {step.words}"
 
 
 def _moment(at: float) -> str:
-    return f"{format_duration(at) if at else '0s':<8}"
+    text = format_duration(at) if at else "0s"
+    return f"{text:<8}"
 
 
 def _user(name: str) -> str:
     """Return the short name of a user: the controller of a service account, the node of a
     kubelet."""
     if name.startswith(ACCOUNTS):
-        return name.rpartition(":")[2]
+        _, _, controller = name.rpartition(":")
+        return controller
     return name.removeprefix("system:node:").removeprefix("system:")

@@ -40,8 +40,10 @@ class Point(NamedTuple):
     def key(self) -> str:
         """Return the name of what is chosen here."""
         text = "\0".join((*self.words, str(self.number)))
-        digest = blake2b(text.encode("utf-8", "surrogatepass"), KEY_BYTES)
-        return base64.b32encode(digest).decode().lower()
+        encoded = text.encode("utf-8", "surrogatepass")
+        digest = blake2b(encoded, KEY_BYTES)
+        name = base64.b32encode(digest).decode()
+        return name.lower()
 
 
 class Choice(NamedTuple):
@@ -71,11 +73,14 @@ class RunName(NamedTuple):
     def __str__(self) -> str:
         if self.choices is None:
             return str(self.seed)
-        words = [
-            key if value == 1 else f"{key}{VALUE}{value}"
-            for key, value in sorted(self.choices.items())
-        ]
-        return f"{self.seed}{SEPARATOR}{BETWEEN.join(words) or NOTHING}"
+        words: list[str] = []
+        for key, value in sorted(self.choices.items()):
+            if value == 1:
+                words.append(key)
+            else:
+                words.append(f"{key}{VALUE}{value}")
+        text = BETWEEN.join(words) or NOTHING
+        return f"{self.seed}{SEPARATOR}{text}"
 
 
 def parse_run(text: str) -> RunName:
@@ -83,15 +88,19 @@ def parse_run(text: str) -> RunName:
     match = _RUN.fullmatch(text)
     if match is None:
         raise ValueError("must be a seed such as 17, or what a report calls a replay: 17:…")
-    seed, words = int(match[1]), match[2]
-    if words is None:
+    seed = int(match[1])
+    text = match[2]
+    if text is None:
         return RunName(seed)
     choices: dict[str, int] = {}
-    for word in words.split(BETWEEN) if words != NOTHING else ():
+    if text == NOTHING:
+        return RunName(seed, choices)
+    for word in text.split(BETWEEN):
         choice = _CHOICE.fullmatch(word)
         if choice is None or choice[2] in ("0", ""):
             raise ValueError(f"{word!r} is no choice of a run: its name was cut, or mistyped")
-        choices[choice[1]] = int(choice[2] or 1)
+        key, value = choice.groups()
+        choices[key] = int(value or 1)
     return RunName(seed, choices)
 
 
@@ -148,4 +157,6 @@ class Oracle:
         drawn = self._ids.fraction("choice", *point.words, point.number, unseeded="")
         if drawn >= rate:
             return 0
-        return 1 + int(drawn / rate * alternatives)
+        # Below the rate, the number is spread evenly over the alternatives.
+        share = drawn / rate
+        return 1 + int(share * alternatives)

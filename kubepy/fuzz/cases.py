@@ -133,12 +133,15 @@ class World:
         self.base.added = None
 
     def settings(self, seed: int) -> dict[str, Any]:
-        """Return the settings of the run of a seed that differ from those of the cluster; 0 has the
-        cluster's own seed."""
-        if not seed:
-            return {}
+        """Return the settings of the run of a seed that differ from those of the cluster.
+
+        Seed 0 has the cluster's own seed. A cluster without one gets seed 0 in it, too: its random
+        names would be others in each process.
+        """
         own = self.base.settings.seed
-        return {"seed": seed if own is None else f"{own}-{seed}"}
+        if own is None:
+            return {"seed": seed}
+        return {"seed": f"{own}-{seed}"} if seed else {}
 
 
 def _nothing(client: Any, key: Any) -> None:

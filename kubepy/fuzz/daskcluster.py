@@ -14,7 +14,7 @@ from kubepy.lazy import load
 from kubepy.quoting import printable
 
 SCHEME = "dask://"
-PATIENCE = 10  # seconds for the scheduler to answer, and for a first worker to be there
+PATIENCE = 30  # seconds for the scheduler to answer, and for a first worker to be there
 LARGE = 10_000  # bytes from which on an argument is sent once, and not with each call
 VERSION = "__import__('kubepy').__version__"  # what is asked of a worker, which may have no kubepy
 Result = TypeVar("Result")

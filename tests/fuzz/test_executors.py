@@ -16,7 +16,9 @@ from typing import Any
 
 import pytest
 
+from kubepy.clusters import Cluster
 from kubepy.fuzz import executors, fuzz
+from kubepy.fuzz.cases import image_of
 from kubepy.fuzz.executors import RunMaker, packed, run_part
 from kubepy.fuzz.processes import process_pool
 from kubepy.fuzz.reporting import FuzzReport
@@ -138,6 +140,19 @@ def test_some_of_the_runs_are_violated(records: list[RunRecord]) -> None:
 def test_processes_return_the_same_records(case: bytes, records: list[RunRecord]) -> None:
     with process_pool(2) as pool:
         assert list(RunMaker(case, pool, jobs=2).run_many(SEEDS)) == records
+
+
+def test_cluster_without_a_seed_has_the_same_records_everywhere(tmp_path: Path) -> None:
+    cluster = Cluster.temporary(nodes=1)
+    cluster.run("create deployment web --image=web:1 --replicas=2")
+    with cluster._open() as local:
+        image = image_of(local)
+    files = FuzzFiles(checks=["bounds"], commands=[["set", "image", "deploy/web", "web=web:2"]])
+    case = packed(new_case(files, image))
+    with process_pool(1) as pool:
+        records = list(RunMaker(case, pool).run_many(SEEDS[:2]))
+    assert records == list(RunMaker(case).run_many(SEEDS[:2]))
+    assert all(record.writes > 5 for record in records)
 
 
 def test_threads_return_the_same_records(case: bytes, records: list[RunRecord]) -> None:

@@ -59,7 +59,7 @@ CHECKS = """
 - name: at most three
   always: pods.filter(p, has(p.metadata.labels) && 'of' in p.metadata.labels).size() <= 3
 """
-SEEDS = [RunName(seed) for seed in range(24)]
+SEEDS = [RunName(seed) for seed in range(60)]
 PROMPT = 60  # seconds, on a busy machine
 PATIENCE = 60
 LINES = 20  # of a search in whose processes runs are made, if there are any
@@ -171,7 +171,7 @@ def test_order_in_which_parts_are_done_does_not_matter(
 
 def test_report_does_not_depend_on_executor(files: tuple[str, str]) -> None:
     def report(**settings: Any) -> FuzzReport:
-        return fuzz(files[0], [files[1]], seeds=range(12), **settings)
+        return fuzz(files[0], [files[1]], seeds=range(60), **settings)
 
     here = report()
     assert not here

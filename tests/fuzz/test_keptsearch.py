@@ -16,7 +16,7 @@ from kubepy.fuzz.session import FuzzFiles, FuzzSession, new_case
 from kubepy.runtime.oracle import RunName
 from tests.fuzz.test_executors import CHECKS, OPERATOR
 
-SEEDS = range(24)
+SEEDS = range(60)
 
 
 class Interrupted(RunMaker):

@@ -39,7 +39,9 @@ class DaskExecutor(Executor):
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are reported once
         self._address = address
         try:
-            self._client = distributed.Client(f"tcp://{host}", timeout=PATIENCE, set_as_default=False)
+            self._client = distributed.Client(
+                f"tcp://{host}", timeout=PATIENCE, set_as_default=False
+            )
         except (OSError, ValueError) as error:
             raise CliError(
                 printable(f"--on={address}: no scheduler of Dask answers there: {error}")

@@ -45,6 +45,7 @@ from kubepy.controllers.service_endpoints import (
     trigger_time,
     with_trigger_time,
 )
+from kubepy.controllers.slice_tracker import EndpointSliceTracker
 from kubepy.runtime.informers import ENDPOINT_SLICES, NODES, SERVICES, ResourceClient
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
@@ -71,36 +72,45 @@ class EndpointSliceController:
         self._slice_client = ResourceClient(context.client, ENDPOINT_SLICES)
         self.queue = context.new_queue()
         self._services = ServiceHandlers(context.informers, self.queue)
+        self._tracker = EndpointSliceTracker(context.informers, SERVICES)
 
     def handlers(self) -> Mapping[str, Handler]:
         enqueue_service = enqueue_owner_of_slice(self.queue, SERVICES, CONTROLLER)
 
         def slice_changed(event: WatchEvent) -> None:
+            self._tracker.observe(event)
             self._services.slice_changed(event)
             enqueue_service(event)
 
         return {**self._services.handlers(), ENDPOINT_SLICES: slice_changed}
 
     def sync(self, key: Key) -> None:
+        """Write the slices of a Service. Raises Status, StaleInformerCacheError."""
         service = self._service_lister.get(key.namespace, key.name)
-        if service is None or not has_endpoints(service):
+        if service is None:
+            self._tracker.forget(key)
+            return
+        if not has_endpoints(service):
             return
         pods = pods_of(self._informers, service)
         slices = slices_of(self._informers, key, {MANAGED_BY: CONTROLLER})
+        self._tracker.check(key, slices)
         plan = plan_slices(service, pods, slices, lambda name: self._nodes.get("", name))
         time = trigger_time(service, pods, ready_pods_in_slices(slices))
         try:
             for slice_ in plan.create:
-                self._slice_client.create(with_trigger_time(slice_, time), key.namespace)
+                created = self._slice_client.create(with_trigger_time(slice_, time), key.namespace)
+                self._tracker.note(key, created)
         except Status as error:
             if is_namespace_terminating(error):
                 return
             raise
 
         for slice_ in plan.update:
-            self._slice_client.update(with_trigger_time(slice_, time))
+            self._tracker.note(key, self._slice_client.update(with_trigger_time(slice_, time)))
         for slice_ in plan.delete:
             self._slice_client.delete(slice_)
+            self._tracker.note_deletion(key, slice_)
 
 
 # --- decisions ------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from kubepy.controllers.service_endpoints import (
     enqueue_owner_of_slice,
     slices_of,
 )
+from kubepy.controllers.slice_tracker import EndpointSliceTracker
 from kubepy.runtime.events import Recorder
 from kubepy.runtime.informers import ENDPOINT_SLICES, ENDPOINTS, SERVICES, ResourceClient
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
@@ -64,14 +65,20 @@ class EndpointSliceMirroringController:
         self._endpoints = context.informers.lister(ENDPOINTS)
         self._slice_client = ResourceClient(context.client, ENDPOINT_SLICES)
         self._recorder = Recorder(context.client, self.name)
+        self._tracker = EndpointSliceTracker(context.informers, ENDPOINTS)
         self.queue = context.new_queue()
+        self._enqueue_owner = enqueue_owner_of_slice(self.queue, ENDPOINTS, CONTROLLER)
 
     def handlers(self) -> Mapping[str, Handler]:
         return {
             ENDPOINTS: self._endpoints_changed,
             SERVICES: self._service_changed,
-            ENDPOINT_SLICES: enqueue_owner_of_slice(self.queue, ENDPOINTS, CONTROLLER),
+            ENDPOINT_SLICES: self._slice_changed,
         }
+
+    def _slice_changed(self, event: WatchEvent) -> None:
+        self._tracker.observe(event)
+        self._enqueue_owner(event)
 
     def _endpoints_changed(self, event: WatchEvent) -> None:
         """Reconcile Endpoints unless their Service has a selector; without a Service they may have
@@ -89,14 +96,17 @@ class EndpointSliceMirroringController:
             self.queue.add(Key(ENDPOINTS, event.key.namespace, event.key.name))
 
     def sync(self, key: Key) -> None:
+        """Write the slices that mirror Endpoints. Raises Status, StaleInformerCacheError."""
         endpoints = self._endpoints.get(key.namespace, key.name)
         slices = slices_of(self._informers, key, {MANAGED_BY: CONTROLLER})
         if endpoints is None or not is_mirrored(
             endpoints, self._services.get(key.namespace, key.name)
         ):
-            self._delete(slices)
+            self._delete(key, slices)
+            self._tracker.forget(key)
             return
 
+        self._tracker.check(key, slices)
         mirror = plan_mirror(endpoints, slices)
         if mirror.skipped:
             self._recorder.event(
@@ -110,19 +120,20 @@ class EndpointSliceMirroringController:
 
         try:
             for slice_ in mirror.plan.create if not is_being_deleted(endpoints) else ():
-                self._slice_client.create(slice_, key.namespace)
+                self._tracker.note(key, self._slice_client.create(slice_, key.namespace))
         except Status as error:
             if is_namespace_terminating(error):
                 return
             raise
 
         for slice_ in mirror.plan.update:
-            self._slice_client.update(slice_)
-        self._delete(mirror.plan.delete)
+            self._tracker.note(key, self._slice_client.update(slice_))
+        self._delete(key, mirror.plan.delete)
 
-    def _delete(self, slices: list[EndpointSlice]) -> None:
+    def _delete(self, key: Key, slices: list[EndpointSlice]) -> None:
         for slice_ in slices:
             self._slice_client.delete(slice_)
+            self._tracker.note_deletion(key, slice_)
 
 
 def _has_selector(service: Service | None) -> bool:

@@ -30,7 +30,7 @@ from kubepy.controllers.ownership import Ownership
 from kubepy.controllers.pod_control import is_namespace_terminating
 from kubepy.runtime.events import Recorder
 from kubepy.runtime.informers import CRON_JOBS, JOBS, ResourceClient
-from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent, raise_all
+from kubepy.runtime.reconcile import Context, Handler, Key, UnfinishedSync, WatchEvent, raise_all
 
 if TYPE_CHECKING:
     from kubepy.api.typed import CronJob, CronJobStatus, Job, ObjectReference
@@ -41,7 +41,7 @@ DOCUMENTED_AT = "https://kubernetes.io/docs/concepts/workloads/controllers/cron-
 MANY_MISSED = 100
 
 
-class CouldNotReplaceError(Exception):
+class CouldNotReplaceError(UnfinishedSync):
     """A Job that still runs could not be deleted for its successor."""
 
 

@@ -14,7 +14,7 @@ from kubepy.api.meta import is_being_deleted, new_controller_ref
 from kubepy.api.objects.volumes import ephemeral_claim_name, not_made_for, uses_of
 from kubepy.runtime.events import Recorder
 from kubepy.runtime.informers import PERSISTENT_VOLUME_CLAIMS, PODS, ResourceClient
-from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.runtime.reconcile import Context, Handler, Key, UnfinishedSync, WatchEvent
 
 if TYPE_CHECKING:
     from kubepy.api.typed import ObjectMeta, PersistentVolumeClaim, Pod, Volume
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 COMPONENT = "ephemeral_volume"  # in events
 
 
-class VolumeError(Exception):
+class VolumeError(UnfinishedSync):
     """The claim of a pod's ephemeral volume could not be created, or is another pod's."""
 
 

@@ -22,10 +22,17 @@ from kubepy.api.objects.pods import is_pod_terminal
 from kubepy.api.scheme import Resource
 from kubepy.apiserver.request import CollectionOptions, DeleteOptions
 from kubepy.runtime.informers import NAMESPACES, PODS, ResourceClient
-from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
+from kubepy.runtime.reconcile import (
+    EVERY_RESOURCE,
+    Context,
+    Handler,
+    Key,
+    UnfinishedSync,
+    WatchEvent,
+)
 
 if TYPE_CHECKING:
-    from kubepy.api.typed import Namespace, NamespaceCondition, NamespaceStatus
+    from kubepy.api.typed import Namespace, NamespaceCondition, NamespaceStatus, Pod
 
 FINALIZER = "kubernetes"
 GRACE_SECONDS = 5.0  # namespaceDeletionGracePeriod
@@ -195,7 +202,9 @@ class NamespaceController:
         estimate = 0
         if resource.key == PODS:
             pods = [
-                pod for pod in self._informers.lister(PODS).list(name) if not is_pod_terminal(pod)
+                pod
+                for pod in self._client.list(PODS, namespace=name).items
+                if not is_pod_terminal(cast("Pod", pod))
             ]
             grace = max(
                 (pod["spec"].get("terminationGracePeriodSeconds") or 0 for pod in pods), default=0
@@ -235,7 +244,7 @@ class NamespaceController:
         content.finalizers.update(finalizers)
 
 
-class NamespaceContentError(Exception):
+class NamespaceContentError(UnfinishedSync):
     """Part of the content of a namespace could not be deleted; it is tried again."""
 
 

@@ -22,7 +22,7 @@ from kubepy.api.meta import (
 from kubepy.api.selectors import LabelSelector
 from kubepy.apiserver.client import Client
 from kubepy.runtime.informers import ResourceClient, TypedResource
-from kubepy.runtime.reconcile import raise_all
+from kubepy.runtime.reconcile import UnfinishedSync, raise_all
 
 if TYPE_CHECKING:
     from kubepy.api.typed import OwnerReference
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 ClaimDecision = Literal["keep", "adopt", "release", "ignore"]
 
 
-class AdoptionError(Exception):
+class AdoptionError(UnfinishedSync):
     """The owner is gone, or is being deleted: nothing may be adopted for it."""
 
 

@@ -16,7 +16,7 @@ from kubepy.api.meta import is_being_deleted, name_of, namespace_of
 from kubepy.quoting import quote
 from kubepy.runtime.events import Recorder
 from kubepy.runtime.informers import SERVICES, ResourceClient
-from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.runtime.reconcile import Context, Handler, Key, UnfinishedSync, WatchEvent
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Service
@@ -26,7 +26,7 @@ NO_ADDRESS = "no available IPs"
 Pool = tuple[tuple[int, int], ...]
 
 
-class AllocationError(Exception):
+class AllocationError(UnfinishedSync):
     """No address can be given to a Service; the message says why."""
 
 

@@ -9,8 +9,8 @@
   would have found missing.
 - ``no-conflict-storm``: no controller fails with Conflict more than 20 times in a row for one
   object.
-- ``no-internal-error``: no sync and no request fails with anything but an API error, nor with
-  InternalError.
+- ``no-internal-error``: no sync and no request fails with anything but an API error or what a
+  controller foresees, nor with InternalError.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from kubepy.insight.harm import as_controller_counts
 from kubepy.insight.prediction import pending
 from kubepy.insight.steps import NOT_READY, TERMINATING, actions
 from kubepy.insight.timeline import entries_of, moment, read_timeline
+from kubepy.runtime.reconcile import UnfinishedSync
 from kubepy.storage import Key
 
 if TYPE_CHECKING:
@@ -137,7 +138,10 @@ def said(key: Key) -> str:
 
 
 def is_internal(error: Exception) -> bool:
-    """Return whether an error is none that an API server answers with on purpose."""
+    """Return whether an error is none that an API server answers with on purpose, and none that a
+    controller foresees."""
+    if isinstance(error, UnfinishedSync):
+        return False
     return not isinstance(error, errors.Status) or isinstance(error, errors.InternalError)
 
 

@@ -131,6 +131,11 @@ def enqueue_all(queue: WorkQueue[Key], resource: str, objects: Iterable[AnyObjec
         queue.add(Key(resource, namespace_of(obj), obj["metadata"]["name"]))
 
 
+class UnfinishedSync(Exception):
+    """A sync that could not do its work, for a reason that its controller foresees: it is tried
+    again."""
+
+
 class Aggregate(Status):
     """Several errors of one sync (``utilerrors.NewAggregate``); messages that repeat are shown
     once."""

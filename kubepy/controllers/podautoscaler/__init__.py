@@ -41,7 +41,14 @@ from kubepy.controllers.podautoscaler.normalization import (
 from kubepy.controllers.podautoscaler.replica_calculator import Tolerances, is_usage_changing
 from kubepy.runtime.events import Recorder
 from kubepy.runtime.informers import PODS, ResourceClient, TypedResource
-from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
+from kubepy.runtime.reconcile import (
+    EVERY_RESOURCE,
+    Context,
+    Handler,
+    Key,
+    UnfinishedSync,
+    WatchEvent,
+)
 
 if TYPE_CHECKING:
     from kubepy.api.typed import HorizontalPodAutoscaler, Pod
@@ -54,7 +61,7 @@ TOLERANCE = 0.1
 NO_SCALE = "the HPA controller was unable to get the target's current scale: {}"
 
 
-class ReconcileError(Exception):
+class ReconcileError(UnfinishedSync):
     """An autoscaler can do nothing now; its status says why."""
 
 

@@ -17,13 +17,13 @@ from kubepy.controllers.statefulset.pods import (
 )
 from kubepy.runtime.events import Recorder
 from kubepy.runtime.informers import PERSISTENT_VOLUME_CLAIMS, PODS, ResourceClient
-from kubepy.runtime.reconcile import Context
+from kubepy.runtime.reconcile import Context, UnfinishedSync
 
 if TYPE_CHECKING:
     from kubepy.api.typed import PersistentVolumeClaim, Pod, StatefulSet
 
 
-class ClaimError(Exception):
+class ClaimError(UnfinishedSync):
     """A claim that a pod needs cannot be had now."""
 
 

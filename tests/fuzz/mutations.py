@@ -244,6 +244,13 @@ MUTATIONS: Sequence[Mutation] = (
         'if policy == "Forbid" and not state.active:',
     ),
     _one(
+        "the slices of a Service are made by a stale read",
+        "service",
+        "endpointslice",
+        "self._tracker.check(key, slices)",
+        "pass",
+    ),
+    _one(
         "a StatefulSet writes a status from before its Pods became ready",
         "statefulset-scale statefulset-update",
         "statefulset.status",

@@ -174,7 +174,7 @@ MUTATIONS: Sequence[Mutation] = (
     ),
     _one(
         "a Pod of a Job that is gone keeps its finalizer",
-        "delete-namespace job-failures job-completions",
+        "job-delete",
         "job",
         "if pod is not None and has_tracking_finalizer(pod) and not self._has_tracker(pod):\n"
         "            self.queue.add(event.key)",

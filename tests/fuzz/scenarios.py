@@ -44,7 +44,7 @@ class Scenario(NamedTuple):
             cluster.run(command, check=True)
         if self.manifests:
             cluster.run("apply -f -", stdin=self.manifests, check=True)
-        cluster.settle()
+        cluster.settle("5m")
         builtin = [ChecksSource(name) for name in BUILTINS if name not in self.without]
         invariants = ChecksSource(str(INVARIANTS), INVARIANTS.read_text())
         own = ChecksSource(f"{self.name}.yaml", yaml.dump(list(self.checks)))

@@ -162,7 +162,7 @@ class FunctionReconciler:
         self.client.has_written = False
         named = Key(self._word(key.resource) or key.resource, key.namespace, key.name)
         try:
-            result = self._function.reconcile(self.client, named)
+            result = self._call(named)
         except Exception as error:
             if self._logs:
                 self._log(key, error)
@@ -178,6 +178,14 @@ class FunctionReconciler:
         else:
             self._idle.pop(key, None)
         self.queue.add_after(key, delay, repeating=is_repeating)
+
+    def _call(self, key: Key) -> Any:
+        """Call the function. Raises RuntimeError where it would end this program."""
+        try:
+            return self._function.reconcile(self.client, key)
+        except SystemExit as error:
+            message = f"controller {self.name!r} called exit: {error.code}"
+            raise RuntimeError(message) from error
 
     def _log(self, key: Key, error: Exception) -> None:
         """Log an exception: an error of the API, which often mends itself, without its place."""
@@ -203,8 +211,8 @@ class FunctionReconciler:
                 f"controller {self.name!r} returned {result!r}: must be a duration such as '2s', "
                 "or None"
             )
-        if not seconds >= 0:
-            raise ValueError(f"controller {self.name!r} returned {result!r}: must not be negative")
+        if not seconds > 0:
+            raise ValueError(f"controller {self.name!r} returned {result!r}: must be more than 0")
         return seconds
 
 

@@ -8,6 +8,7 @@ import io
 import os
 import tarfile
 import tempfile
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.clock import format_exact_time
@@ -105,10 +106,11 @@ class World:
     def __init__(self, case: FuzzCase) -> None:
         self.case = case
         self.checks = tuple(checks_of(case.checks))
-        self.operator = Operator(case.operator) if case.operator is not None else None
         self.faults = _parsed_faults(case.faults)
         self.base = _opened(case)
-        self.names = self._names()
+        with redirect_stdout(io.StringIO()):
+            self.operator = Operator(case.operator) if case.operator is not None else None
+            self.names = self._names()
         self._prepare()
         self.started = self.base.clock.now()
 

@@ -228,6 +228,8 @@ def show(factory: Factory, options: FuzzOptions, report: FuzzReport, session: Fu
     if options.output == "json":
         factory.print(document("json", report_document(report), typed=True), end="")
         return
+    if report.raised:
+        factory.say(f"note: an exception of the operator: {report.raised}")
     if report.failed:
         factory.say(f"note: in a run this command failed: {report.failed}")
     factory.print("\n".join(report_text(report, options.seed)))

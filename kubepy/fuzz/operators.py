@@ -61,13 +61,15 @@ class Operator:
     def _call(self, what: str, function: Callable[..., Any], *arguments: Any) -> None:
         try:
             function(*arguments)
-        except Exception as error:
+        except FolderError:
+            raise
+        except (Exception, SystemExit) as error:
             place = self._place_of(error)
             kind = type(error).__name__
             message = f"{place}: {what}: {kind}: {error}"
             raise FolderError(printable(message)) from error
 
-    def _place_of(self, error: Exception) -> str:
+    def _place_of(self, error: BaseException) -> str:
         """Return the line of the file at which an exception was raised, or passed last."""
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if frame.filename == self.path]

@@ -47,6 +47,7 @@ class FuzzReport(NamedTuple):
 
     :ivar runs: how many were made, branches included and those of shrinking not.
     :ivar states: how many distinct states of what checks read were seen.
+    :ivar raised: the first exception of an operator's function; "" for none.
     :ivar failed: the first command that failed in a run, with what it said; "" where none did.
     """
 
@@ -56,6 +57,7 @@ class FuzzReport(NamedTuple):
     checks: tuple[str, ...]
     violations: tuple[FoundViolation, ...]
     failed: str = ""
+    raised: str = ""
 
     def __bool__(self) -> bool:
         return not self.violations

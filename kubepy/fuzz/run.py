@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Sequence
-from contextlib import redirect_stdout, suppress
+from contextlib import AbstractContextManager, redirect_stdout, suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.api.clock import ClockLimit, later
+from kubepy.api.errors import Status
 from kubepy.api.meta import Object, name_of
 from kubepy.clusters import Cluster
 from kubepy.controlplane import build_manager
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 # Seconds in which nothing is disturbed, after a run: the longest back-off, and half as much again
 CALM = 1500.0
-MOST_WRITES = 20_000  # without an end of the work: then a run ends
+MOST_WRITES = 5_000  # without an end of the work: then a run ends
 NEAR = 16  # choices behind a new state, of which every fourth is kept
 MOST_SEEN = 400  # states that are kept of a run
 
@@ -68,6 +69,8 @@ class RunRecord(NamedTuple):
     :ivar seen: its new states, in their order.
     :ivar writes: how many there were.
     :ivar steps: what happened, where it is asked for.
+    :ivar raised: the first exception of an operator's function that is no error of the API; "" for
+        none.
     :ivar failed: the command that failed, with what it said; "" where none did.
     """
 
@@ -80,6 +83,7 @@ class RunRecord(NamedTuple):
     finished_after: float = 0.0
     steps: tuple[RunStep, ...] = ()
     failed: str = ""
+    raised: str = ""
 
 
 class FuzzRun:
@@ -108,6 +112,7 @@ class FuzzRun:
         self.writes = 0
         self._seen: dict[int, Seen] = {}
         self._failed = ""
+        self._raised = ""
         self._oracle = Oracle(name, self._note_choice if explains else None)
         self._known: set[Key] = set()
         self.name = name
@@ -119,7 +124,8 @@ class FuzzRun:
         self._observed = self._local.observed(self._note_write)
         self._observed.added = added = self._added = self._controllers()
         self.cluster = Cluster(self._observed)
-        self._manager = added.manager = self._new_manager(added)
+        with self._hearing():
+            self._manager = added.manager = self._new_manager(added)
 
     # --- setting up
 
@@ -158,8 +164,12 @@ class FuzzRun:
         """Do the workload, and let the controllers work until nothing is left to do or time is
         over; what they print is on stderr, where the run is explained. Raises CheckError,
         FolderError."""
-        with redirect_stdout(sys.stderr if self._explains else io.StringIO()):
+        with self._hearing():
             return self._go()
+
+    def _hearing(self) -> AbstractContextManager[object]:
+        """Let what is printed be on stderr where the run is explained, and drop it otherwise."""
+        return redirect_stdout(sys.stderr if self._explains else io.StringIO())
 
     def _go(self) -> RunRecord:
         start = self._world.started
@@ -188,6 +198,7 @@ class FuzzRun:
             (local.clock.now() - start).total_seconds(),
             tuple(self.steps),
             self._failed,
+            self._raised,
         )
 
     def _let_work(self, end: datetime) -> None:
@@ -281,9 +292,15 @@ class FuzzRun:
         if error is None:
             self._suite.note_success(controller, key)
         else:
+            self._note_raised(controller, error)
             self._suite.note_failure(controller, key, error)
             if self._suite.violation is not None:
                 self._manager.halt()
+
+    def _note_raised(self, controller: str, error: Exception) -> None:
+        if self._raised or controller not in self._world.names or isinstance(error, Status):
+            return
+        self._raised = printable(f"controller {controller}: {type(error).__name__}: {error}")
 
     def _note_choice(self, choice: Choice) -> None:
         self._note_step(choice.subject[0], choice.purpose, described(choice))

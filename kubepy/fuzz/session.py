@@ -188,7 +188,15 @@ class FuzzSession:
             raise FolderError(f"seed {printable(run)}: {error}") from None
         self._first = name
         records = list(RunMaker(self._packed, made=self._made).run_many([name]))
+        if records[0].failed:
+            self._check_undisturbed()
         return self._report(records, len(records[0].seen), shrinks=False)
+
+    def _check_undisturbed(self) -> None:
+        """Raise FolderError if a command fails where nothing is disturbed."""
+        undisturbed = self._new_run(RunName(0)).go()
+        if undisturbed.failed:
+            raise FolderError(f"the workload fails undisturbed: {undisturbed.failed}")
 
     def search(
         self,
@@ -202,9 +210,7 @@ class FuzzSession:
         :param executor: makes the runs; None: this process, or so many of its own.
         :param kept: keeps their records until the search is over.
         """
-        undisturbed = self._new_run(RunName(0)).go()
-        if undisturbed.failed:
-            raise FolderError(f"the workload fails undisturbed: {undisturbed.failed}")
+        self._check_undisturbed()
         with ExitStack() as stack:
 
             def new_pool() -> Executor:
@@ -236,6 +242,7 @@ class FuzzSession:
             checks=tuple(check.name for check in world.checks),
             violations=tuple(found),
             failed=next((record.failed for record in records if record.failed), ""),
+            raised=next((record.raised for record in records if record.raised), ""),
         )
 
     def _found(self, violating: Sequence[RunRecord], *, shrinks: bool) -> FoundViolation:

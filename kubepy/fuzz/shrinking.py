@@ -101,12 +101,11 @@ class Shrinker:
 
     def _lower_values(self) -> None:
         """Let each choice disturb as little as possible."""
-        for index in range(len(self._best.choices)):
-            choice = self._best.choices[index]
+        for choice in self._best.choices:
             for value in range(1, choice.value):
-                choices = list(self._best.choices)
-                choices[index] = choices[index]._replace(value=value)
-                if self._tries(choices):
+                lower = choice._replace(value=value)
+                choices = [lower if other == choice else other for other in self._best.choices]
+                if lower in choices and self._tries(choices):
                     break
 
     def _is_over(self) -> bool:

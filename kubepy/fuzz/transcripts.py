@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from kubepy.fuzz.reporting import FoundViolation
 
 WIDTH = 100
-MOST_STEPS = 20  # lines about what happens; the first ones, and the last ones
+DISTURBED = " !! "  # in lines about disturbances
+MOST_DISTURBED = 4  # of these, where the middle of a story is left out
+MOST_STEPS = 18  # lines about what happens; the first ones, and the last ones
 DEEPER = 9  # columns of a moment, by which a line is indented below it
 MOST_NAMES = 6  # of objects that are written together
 ACCOUNTS = "system:serviceaccount:"
@@ -111,15 +113,35 @@ def _comment(text: str, indent: str = "") -> list[str]:
 def _steps(steps: Sequence[RunStep]) -> Iterator[str]:
     """Yield lines about steps; long stories without their middle."""
     shown = list(_merged(steps))
-    more = len(shown) - MOST_STEPS
-    if more <= 0:
+    if len(shown) <= MOST_STEPS:
         yield from shown
         return
     begin = MOST_STEPS // 3
-    end = MOST_STEPS - begin
+    end = len(shown) - (MOST_STEPS - begin)
     yield from shown[:begin]
-    yield f"… {more} more steps …"
-    yield from shown[-end:]
+    yield from _middle(shown[begin:end])
+    yield from shown[end:]
+
+
+def _middle(shown: Sequence[str]) -> Iterator[str]:
+    """Yield the disturbances among some lines, and how many others there are between them."""
+    left_out = 0
+    kept = 0
+    for line in shown:
+        if DISTURBED not in line or kept == MOST_DISTURBED:
+            left_out += 1
+            continue
+        if left_out:
+            yield _more(left_out)
+        yield line
+        left_out = 0
+        kept += 1
+    if left_out:
+        yield _more(left_out)
+
+
+def _more(count: int) -> str:
+    return "… 1 more step …" if count == 1 else f"… {count} more steps …"
 
 
 def _merged(steps: Sequence[RunStep]) -> Iterator[str]:

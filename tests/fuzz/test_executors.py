@@ -212,7 +212,7 @@ def test_lost_runs_are_made_again(
 
 def test_run_whose_worker_is_always_lost_is_named(case: bytes) -> None:
     with pytest.raises(FolderError, match="run 0: each of 3 processes that made it has ended"):
-        list(RunMaker(case, Loses(range(100))).run_many(SEEDS))
+        list(RunMaker(case, Loses(range(100_000))).run_many(SEEDS))
 
 
 def ending(tmp_path: Path, condition: str) -> bytes:

@@ -91,6 +91,7 @@ WORKING = [
 # Examples for a terminal, for git to call, or of the whole machine; and commands with tests of
 # their examples' kind.
 ELSEWHERE = (
+    "fuzz",  # tests/fuzz/test_fuzz.py
     "completion",
     "git",
     "controller",

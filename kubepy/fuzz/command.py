@@ -37,6 +37,7 @@ with lazy_imports():
 FORMATS = ("text", "json", "html")
 VIOLATED = 2  # the exit status
 BETWEEN = ";"  # stands between two commands
+DEFAULT_SEEDS = range(100)
 MOST_SEEDS = 1_000_000
 
 
@@ -54,8 +55,11 @@ class FuzzOptions(Options):
         help="A file of checks, or a built-in one: bounds, settles, owners, no-conflict-storm, "
         "no-internal-error.",
     )
-    seeds: range = typed_flag(
-        "seeds", range(100), parse_seeds, help="The seeds to try (0..99); 0 disturbs nothing."
+    seeds: range | None = typed_flag(
+        "seeds",
+        None,
+        parse_seeds,
+        help="The seeds to try; 0 disturbs nothing. Default, 0..99.",
     )
     seed: str = string_flag(
         "seed", help="Repeat one run: a seed, or what a report calls a replay (17:…)."
@@ -203,14 +207,15 @@ def seeds_of(options: FuzzOptions) -> Sequence[int]:
             if options.changed(flag):
                 raise CliError(f"--seed repeats one run: --{flag} is for several")
         return [0]
-    if len(options.seeds) > MOST_SEEDS:
+    seeds = DEFAULT_SEEDS if options.seeds is None else options.seeds
+    if len(seeds) > MOST_SEEDS:
         raise CliError(f"--seeds must be at most {MOST_SEEDS} seeds")
     if options.shard is None:
-        return options.seeds
+        return seeds
     part, parts = options.shard
-    chosen = options.seeds[part - 1 :: parts]
+    chosen = seeds[part - 1 :: parts]
     if not chosen:
-        raise CliError(f"--shard={part}/{parts} has no seed of {len(options.seeds)}")
+        raise CliError(f"--shard={part}/{parts} has no seed of {len(seeds)}")
     return chosen
 
 

@@ -64,12 +64,12 @@ class Operator:
         except FolderError:
             raise
         except (Exception, SystemExit) as error:
-            place = self._place_of(error)
+            place = self.place_of(error)
             kind = type(error).__name__
             message = f"{place}: {what}: {kind}: {error}"
             raise FolderError(printable(message)) from error
 
-    def _place_of(self, error: BaseException) -> str:
+    def place_of(self, error: BaseException) -> str:
         """Return the line of the file at which an exception was raised, or passed last."""
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if frame.filename == self.path]

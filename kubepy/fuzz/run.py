@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from kubepy.api.clock import ClockLimit, later
 from kubepy.api.errors import Status
 from kubepy.api.meta import Object, name_of
+from kubepy.api.values.goformat import format_duration
 from kubepy.clusters import Cluster
 from kubepy.controlplane import build_manager
 from kubepy.controlplane.disturbance import DisturbedControllers, OperatorProcess
 from kubepy.fuzz.cases import World
 from kubepy.fuzz.checks import CheckSuite, Violation
 from kubepy.fuzz.choices import described
+from kubepy.fuzz.patience import LONGEST_CALL, CallTooLong, begin_call, limited_calls
 from kubepy.quoting import printable
 from kubepy.runtime.oracle import Choice, Oracle, Point, RunName
-from kubepy.storage import Key
+from kubepy.storage import FolderError, Key
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
@@ -164,8 +166,16 @@ class FuzzRun:
         """Do the workload, and let the controllers work until nothing is left to do or time is
         over; what they print is on stderr, where the run is explained. Raises CheckError,
         FolderError."""
-        with self._hearing():
-            return self._go()
+        try:
+            with self._hearing(), limited_calls():
+                return self._go()
+        except CallTooLong as error:
+            operator = self._world.operator
+            place = "the controllers" if operator is None else operator.place_of(error)
+            limit = format_duration(LONGEST_CALL)
+            raise FolderError(
+                f"run {self.name}: {place}: no end after {limit} of computing"
+            ) from None
 
     def _hearing(self) -> AbstractContextManager[object]:
         """Let what is printed be on stderr where the run is explained, and drop it otherwise."""
@@ -289,6 +299,7 @@ class FuzzRun:
         return "write" if is_known else "create"
 
     def _note_sync(self, controller: str, key: Key, error: Exception | None) -> None:
+        begin_call()
         if error is None:
             self._suite.note_success(controller, key)
         else:

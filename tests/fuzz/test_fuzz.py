@@ -12,7 +12,7 @@ import pytest
 
 from kubepy import Cluster
 from kubepy.cli.main import main
-from kubepy.fuzz import fuzz
+from kubepy.fuzz import fuzz, patience
 from kubepy.fuzz.cases import ChecksSource, FuzzCase, World
 from kubepy.fuzz.operators import OperatorSource
 from kubepy.fuzz.run import FuzzRun, RunRecord
@@ -212,6 +212,22 @@ def test_wrong_operators_are_errors(text: str, message: str, tmp_path: Path) -> 
 def test_command_that_fails_undisturbed_is_an_error() -> None:
     with pytest.raises(FolderError, match='doesn\'t have a resource type "podz"'):
         fuzz(checks=["settles"], commands=["get podz"], seeds=range(1))
+
+
+def test_function_that_never_returns_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "LONGEST_CALL", 0.3)
+    path = tmp_path / "endless.py"
+    path.write_text(
+        "def operator(cluster):\n"
+        "    @cluster.controller('endless', watches=['nodes'])\n"
+        "    def reconcile(client, key):\n"
+        "        while True:\n"
+        "            pass\n"
+    )
+    with pytest.raises(FolderError, match=r"run 0: .*endless\.py:[45]: no end after"):
+        fuzz(path, ["settles"], seeds=range(1))
 
 
 def fuzz_line(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:

@@ -1,20 +1,19 @@
 """The runs of ``kubepy plan`` in several processes.
 
 A further process opens the cluster anew and makes some of the runs; what it has found out goes
-back to the one that shows it. It is started, not forked: two processes must not share the open
-files of a store.
+back to the one that shows it.
 """
 
 from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from concurrent.futures import as_completed
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.cli import kuberc
 from kubepy.cli.errors import SilentExit, guarded
+from kubepy.cli.processes import process_pool
 from kubepy.cli.runtime.command import Command
 from kubepy.cli.runtime.dispatch import dispatch, root_command
 from kubepy.cli.runtime.factory import Factory
@@ -91,7 +90,7 @@ def run_in_processes(
     line = PlanLine(root, factory.main, factory.program, tuple(factory.words), stdin)
     parts = min(jobs * PART, len(numbers))
     results: list[RunResult] = []
-    with ProcessPoolExecutor(min(jobs, parts), get_context("spawn")) as pool:
+    with process_pool(min(jobs, parts), __name__) as pool:
         futures = [pool.submit(run_part, line, numbers[part::parts]) for part in range(parts)]
         for future in as_completed(futures):
             part = future.result()

@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import NamedTuple, TypedDict, Unpack
 
 from kubepy.api.values.goformat import parse_span
+from kubepy.cli.processes import process_pool
 from kubepy.clusters import Cluster
 from kubepy.fuzz.cases import (
     DEFAULT_DURATION,
@@ -24,7 +25,6 @@ from kubepy.fuzz.choices import described
 from kubepy.fuzz.executors import PART, RunMaker, packed, world_of
 from kubepy.fuzz.keptsearch import KeptSearch
 from kubepy.fuzz.operators import OperatorSource
-from kubepy.fuzz.processes import process_pool
 from kubepy.fuzz.reporting import FoundViolation, FuzzReport, first_of_each_check
 from kubepy.fuzz.run import FuzzRun, RunRecord
 from kubepy.fuzz.search import Search
@@ -34,6 +34,7 @@ from kubepy.quoting import printable
 from kubepy.runtime.oracle import RunName, parse_run
 from kubepy.storage import FolderError
 
+WORK = "kubepy.fuzz.executors"  # the module of those who make the runs
 MOST_ALSO = 20  # further seeds that are named for a check
 FilePath = str | os.PathLike[str]
 
@@ -214,7 +215,7 @@ class FuzzSession:
         with ExitStack() as stack:
 
             def new_pool() -> Executor:
-                return stack.enter_context(process_pool(jobs))
+                return stack.enter_context(process_pool(jobs, WORK))
 
             maker = RunMaker(
                 self._packed,

@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
+from kubepy.cli.processes import process_pool
 from kubepy.clusters import Cluster
 from kubepy.fuzz import executors, fuzz
 from kubepy.fuzz.cases import image_of
 from kubepy.fuzz.executors import RunMaker, packed, run_part
-from kubepy.fuzz.processes import process_pool
 from kubepy.fuzz.reporting import FuzzReport
 from kubepy.fuzz.run import RunRecord
-from kubepy.fuzz.session import FuzzFiles, new_case
+from kubepy.fuzz.session import WORK, FuzzFiles, new_case
 from kubepy.runtime.oracle import RunName
 from kubepy.storage import FolderError
 from tests.waiting import eventually
@@ -138,7 +138,7 @@ def test_some_of_the_runs_are_violated(records: list[RunRecord]) -> None:
 
 
 def test_processes_return_the_same_records(case: bytes, records: list[RunRecord]) -> None:
-    with process_pool(2) as pool:
+    with process_pool(2, WORK) as pool:
         assert list(RunMaker(case, pool, jobs=2).run_many(SEEDS)) == records
 
 
@@ -149,7 +149,7 @@ def test_cluster_without_a_seed_has_the_same_records_everywhere(tmp_path: Path) 
         image = image_of(local)
     files = FuzzFiles(checks=["bounds"], commands=[["set", "image", "deploy/web", "web=web:2"]])
     case = packed(new_case(files, image))
-    with process_pool(1) as pool:
+    with process_pool(1, WORK) as pool:
         records = list(RunMaker(case, pool).run_many(SEEDS[:2]))
     assert records == list(RunMaker(case).run_many(SEEDS[:2]))
     assert all(record.writes > 5 for record in records)
@@ -233,7 +233,7 @@ def made_by_processes(case: bytes) -> list[RunRecord]:
     with ExitStack() as stack:
 
         def new_pool() -> Executor:
-            return stack.enter_context(process_pool(2))
+            return stack.enter_context(process_pool(2, WORK))
 
         maker = RunMaker(case, new_pool(), new_executor=new_pool, jobs=2)
         return list(maker.run_many(SEEDS[:6]))
@@ -254,7 +254,7 @@ def test_run_that_ends_its_processes_is_named(tmp_path: Path) -> None:
 
 def test_broken_executor_of_somebody_else_is_said(tmp_path: Path) -> None:
     case = ending(tmp_path, "True")
-    with process_pool(1) as pool, pytest.raises(FolderError, match="has lost its workers"):
+    with process_pool(1, WORK) as pool, pytest.raises(FolderError, match="has lost its workers"):
         list(RunMaker(case, pool).run_many(SEEDS[:2]))
 
 
@@ -265,7 +265,7 @@ def test_error_of_a_worker_is_one_line(tmp_path: Path) -> None:
     operator = tmp_path / "operator.py"
     operator.write_text("def workload(cluster):\n    raise ValueError('no\\nthing')\n")
     case = packed(new_case(FuzzFiles(str(operator), ["settles"]), None))
-    with process_pool(1) as pool, pytest.raises(FolderError) as raised:
+    with process_pool(1, WORK) as pool, pytest.raises(FolderError) as raised:
         list(RunMaker(case, pool).run_many(SEEDS))
     assert str(raised.value) == f"{operator}:2: workload: ValueError: no\\nthing"
 
@@ -281,7 +281,7 @@ def test_other_version_is_refused_before_the_case_is_opened() -> None:
 
 
 def test_processes_end_with_the_block_whatever_they_do() -> None:
-    with process_pool(2) as pool:
+    with process_pool(2, WORK) as pool:
         sleeping = [pool.submit(time.sleep, 600) for _ in range(4)]
         eventually(lambda: all(future.running() for future in sleeping[:2]))
         begun = time.monotonic()

@@ -745,6 +745,8 @@ def test_several_processes_find_what_one_finds(
     cluster.run("apply -f -", stdin=WEB, check=True)
     cluster.advance("1m")
     cluster.close()
+    # no module of Python's own, whatever the working directory has
+    (tmp_path / "operator.py").write_text("raise SystemExit('wrong module')\n")
     said = []
     for jobs in ("1", "2"):
         words = ["plan", "-o", "json", *SLOWLY, "--runs=6", f"--jobs={jobs}", *RESTART]

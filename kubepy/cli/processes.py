@@ -1,4 +1,7 @@
-"""The processes of this machine that share the runs of a fuzz."""
+"""Further processes of this machine, which share the runs of a plan or a fuzz.
+
+They are forked from one that was started for it: no two processes share the open files of a store.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +14,19 @@ from multiprocessing import Pipe, forkserver, get_context, resource_tracker
 from multiprocessing.connection import Connection
 from threading import Thread
 
-PRELOADED = "kubepy.fuzz.executors"
 SAFE_PATH = "PYTHONSAFEPATH"
 
 
 @contextmanager
-def process_pool(jobs: int) -> Iterator[Executor]:
+def process_pool(jobs: int, module: str) -> Iterator[Executor]:
     """Start processes, and end them when the block is over, whatever they do then.
+
+    :param module: the one that they work with, which is imported once for all of them.
 
     They end, too, when this process does, even if it is killed: each of them waits for the end of a
     pipe that this process alone can write to.
     """
-    _start_server()
+    _start_server(module)
     reader, writer = Pipe(duplex=False)
     pool = ProcessPoolExecutor(jobs, get_context("forkserver"), _begin, (reader,))
     try:
@@ -33,7 +37,7 @@ def process_pool(jobs: int) -> Iterator[Executor]:
         reader.close()
 
 
-def _start_server() -> None:
+def _start_server(module: str) -> None:
     """Start the process that the others are forked from.
 
     SIGINT is blocked in it: Ctrl-C is for this process, which ends the others. Nor does it import
@@ -41,7 +45,7 @@ def _start_server() -> None:
     ``operator`` of Python.
     """
     with _safe_path():
-        forkserver.set_forkserver_preload([PRELOADED])
+        forkserver.set_forkserver_preload([module])
         resource_tracker.ensure_running()  # which would let SIGINT through again
         before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         try:

@@ -239,7 +239,12 @@ class DisturbedControllers(FunctionControllers):
     def built_in(self, name: str, new_reconciler: NewReconciler, context: Context) -> Reconciler:
         if name == "kubelet" or not self.is_afflicted(name):
             return new_reconciler(context)
-        return DisturbedReconciler(name, new_reconciler, context, self, RunProcess())
+        build = PromptReconciler if self._hears_at_once() else DisturbedReconciler
+        return build(name, new_reconciler, context, self, RunProcess())
+
+    def _hears_at_once(self) -> bool:
+        """Return whether no watch event is late in this run."""
+        return self.oracle.run.choices is None and not self.rates.late
 
     def reconcilers(self, context: Context) -> list[Reconciler]:
         process = self._process
@@ -489,7 +494,7 @@ class DisturbedReconciler(FaultyReconciler):
         missing = self._missing_events(lag) if lag is not None else []
         for event in reversed(missing):
             self._informers.observe(WatchEvent(event.key, event.new, event.old))
-        for resource in self._informers.resources():
+        for resource in filter(self._is_handled, self._informers.resources()):
             for obj in self._informers.list(resource):
                 self._handle(WatchEvent(Key(resource, namespace_of(obj), name_of(obj)), None, obj))
         if lag is None:
@@ -518,6 +523,9 @@ class DisturbedReconciler(FaultyReconciler):
     def _is_relevant(self, resource: str) -> bool:
         if isinstance(self._inner, FunctionReconciler):
             return self._inner.is_relevant(resource)
+        return self._is_handled(resource)
+
+    def _is_handled(self, resource: str) -> bool:
         return resource in self._handlers or EVERY_RESOURCE in self._handlers
 
     def _receive(self, event: WatchEvent) -> None:
@@ -547,3 +555,24 @@ class DisturbedReconciler(FaultyReconciler):
             memory = memory["controller"]
         if self._remembering is not None and memory:
             self._remembering.recall(memory)
+
+
+class PromptReconciler(DisturbedReconciler):
+    """A disturbed controller that hears of each change at once, and so needs no informers of its
+    own: it shares those of the manager."""
+
+    def _begin(self) -> None:
+        FaultyReconciler._begin(self)
+
+    def _new_informers(self) -> Informers:
+        return self._context.informers
+
+    def _list(self, list_objects: Callable[[str], Iterable[Object]]) -> None:
+        """List nothing: what is stored is there."""
+
+    def _follow_listing(self) -> None:
+        """Follow nothing: a listing of the manager is one of these informers."""
+
+    def _receive(self, event: WatchEvent) -> None:
+        if not self._is_down:
+            self._handle(event)

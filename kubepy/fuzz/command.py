@@ -138,6 +138,7 @@ def run_fuzz(factory: Factory, options: FuzzOptions) -> None:
                 executor = daskcluster.DaskExecutor(options.on)
                 stack.callback(executor.shutdown, cancel_futures=True)
                 jobs = executor.workers
+            factory.say(f"note: each run begins with {beginning(factory)}")
             kept = stack.enter_context(KeptSearch(case, seeds, factory.say, resumes=options.resume))
             session = FuzzSession(kept.case, state_words(factory), note)
             report = session.search(seeds, jobs, executor, kept)
@@ -217,6 +218,15 @@ def seeds_of(options: FuzzOptions) -> Sequence[int]:
     if not chosen:
         raise CliError(f"--shard={part}/{parts} has no seed of {len(seeds)}")
     return chosen
+
+
+def beginning(factory: Factory) -> str:
+    """Return with which cluster each run begins, in words."""
+    if not factory.has_cluster:
+        return "a fresh cluster of three nodes"
+    if not factory.place:
+        return "a copy of the cluster in memory"
+    return f"a copy of the cluster in {quote(factory.shown_place)}"
 
 
 def state_words(factory: Factory) -> list[str]:

@@ -19,6 +19,7 @@ class FoundViolation(NamedTuple):
     :ivar disturbances: of the smallest run, one line each.
     :ivar left_out: the numbers of the commands that the smallest run does not need.
     :ivar steps: what happens in it.
+    :ivar is_branch: the run in which it was found was a branch of that of the seed.
     :ivar also: the seeds of other runs that violate the same check.
     """
 
@@ -30,6 +31,7 @@ class FoundViolation(NamedTuple):
     steps: tuple[RunStep, ...]
     also: tuple[int, ...]
     transcript: str = ""
+    is_branch: bool = False
 
     @property
     def check(self) -> str:

@@ -267,6 +267,7 @@ class FuzzSession:
             left_out,
             explained.steps,
             tuple(also[:MOST_ALSO]),
+            is_branch=shrinks and violating[0].name.choices is not None,
         )
         return found._replace(transcript=transcript_of(found, self._line))
 

@@ -40,7 +40,8 @@ def outcome(report: FuzzReport) -> str:
 
 def _violation(found: FoundViolation) -> Iterator[str]:
     at = format_duration(found.at) if found.at else "0s"
-    yield f"violated: {found.check}, by seed {found.seed}, {at} after the beginning"
+    run = f"a branch of seed {found.seed}" if found.is_branch else f"seed {found.seed}"
+    yield f"violated: {found.check}, by {run}, {at} after the beginning"
     yield from _wrapped(found.violation.message, "  ")
     count = len(found.disturbances)
     if not count:

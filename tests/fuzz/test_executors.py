@@ -344,7 +344,9 @@ def test_interrupt_ends_all_processes_without_a_traceback(
     out, err = search.communicate(timeout=PATIENCE)
     assert search.returncode == 130
     assert not out
-    assert re.fullmatch(r"note: ended after \d+ runs; --resume goes on with them\n", err)
+    begins, ends = err.splitlines()
+    assert begins.startswith("note: each run begins with a fresh cluster")
+    assert re.fullmatch(r"note: ended after \d+ runs; --resume goes on with them", ends)
     eventually(lambda: is_over(search.pid), PATIENCE)
 
 

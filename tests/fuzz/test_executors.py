@@ -307,6 +307,7 @@ def begin_search(
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            preexec_fn=take_interrupts,
         )
         begun.append(process)
         eventually(lambda: process.poll() is not None or kept_lines(tmp_path) > LINES, PATIENCE)
@@ -324,6 +325,12 @@ def kept_lines(folder: Path) -> int:
     """Return how many lines a search has kept so far."""
     files = (folder / "cache/kubepy/fuzz").glob("*.jsonl")
     return sum(len(file.read_bytes().splitlines()) for file in files)
+
+
+def take_interrupts() -> None:
+    """Let a process end by Ctrl-C, also where this one was started in the background of a script,
+    which ignores it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def is_over(group: int) -> bool:

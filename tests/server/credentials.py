@@ -11,6 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from kubepy.apiserver import keyfiles
 from kubepy.server import certificates
 
 DAY = timedelta(days=1)
@@ -57,7 +58,7 @@ def new_pair(
 def needed_flags(folder: Path) -> list[str]:
     """Return the flags that an API server cannot do without, with a key in a folder."""
     key = folder / "sa.key"
-    key.write_bytes(certificates.new_key_pem())
+    key.write_bytes(keyfiles.new_key_pem())
     return [
         "--etcd-servers=http://127.0.0.1:1",
         "--service-account-issuer=https://127.0.0.1/",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import io
-import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, redirect_stdout, suppress
+from contextlib import redirect_stdout, suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -126,7 +125,7 @@ class FuzzRun:
         self._observed = self._local.observed(self._note_write)
         self._observed.added = added = self._added = self._controllers()
         self.cluster = Cluster(self._observed)
-        with self._hearing():
+        with redirect_stdout(io.StringIO()):
             self._manager = added.manager = self._new_manager(added)
 
     # --- setting up
@@ -164,10 +163,9 @@ class FuzzRun:
 
     def go(self) -> RunRecord:
         """Do the workload, and let the controllers work until nothing is left to do or time is
-        over; what they print is on stderr, where the run is explained. Raises CheckError,
-        FolderError."""
+        over; what they print is dropped. Raises CheckError, FolderError."""
         try:
-            with self._hearing(), limited_calls():
+            with redirect_stdout(io.StringIO()), limited_calls():
                 return self._go()
         except CallTooLong as error:
             operator = self._world.operator
@@ -176,10 +174,6 @@ class FuzzRun:
             raise FolderError(
                 f"run {self.name}: {place}: no end after {limit} of computing"
             ) from None
-
-    def _hearing(self) -> AbstractContextManager[object]:
-        """Let what is printed be on stderr where the run is explained, and drop it otherwise."""
-        return redirect_stdout(sys.stderr if self._explains else io.StringIO())
 
     def _go(self) -> RunRecord:
         start = self._world.started

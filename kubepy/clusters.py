@@ -340,7 +340,7 @@ class Cluster:
         """
         with self.serve() if self._server is None else nullcontext(self._server) as server:
             result = scripting.run_script(
-                self, server, script, os.path.abspath(folder or "."), _seconds(timeout)
+                self, server, script, os.path.abspath(folder or "."), goformat.seconds_of(timeout)
             )
         if check and not result:
             outcome = CommandResult(result.stdout, result.stderr, result.returncode)
@@ -407,7 +407,7 @@ class Cluster:
         With the system's time it waits for what is due. Raises LockTimeoutError where another
         process runs the controllers.
         """
-        seconds = _seconds(limit)
+        seconds = goformat.seconds_of(limit)
         return self._work(seconds, settled=True)
 
     @checked
@@ -425,7 +425,7 @@ class Cluster:
                 "the cluster's time is the system's, which cannot be moved: give the cluster a "
                 "clock"
             )
-        self._work(_seconds(by), settled=False)
+        self._work(goformat.seconds_of(by), settled=False)
 
     def _work(self, seconds: float, *, settled: bool) -> bool:
         with self._without_server_controllers(), self._open() as local:
@@ -571,7 +571,7 @@ class Cluster:
         Raises CommandError if the command fails.
         """
         words = shlex.split(command) if isinstance(command, str) else list(command)
-        seconds = _seconds(limit)
+        seconds = goformat.seconds_of(limit)
         flags = ["-o", "json", f"--for={seconds:f}s"]
         times = {"ready-after": ready_after, "stops-after": stops_after}
         for name, text in times.items():
@@ -806,18 +806,6 @@ def _run_on_fork(fork: LocalCluster, words: Sequence[str]) -> int:
     return run(fork, words, insight.stdin_of(words)).status
 
 
-def _seconds(duration: timedelta | str | float) -> float:
-    """Return a length of time in seconds. Raises ValueError for one that cannot be read, or is
-    negative."""
-    if isinstance(duration, timedelta):
-        seconds = duration.total_seconds()
-    else:
-        seconds = goformat.parse_span(duration) if isinstance(duration, str) else float(duration)
-    if not seconds >= 0:
-        raise ValueError(f"a length of time must not be negative: {duration}")
-    return seconds
-
-
 def _start(since: datetime | timedelta | str | float, now: datetime) -> datetime:
     """Return the moment at which a timeline is to begin. Raises ValueError."""
     if isinstance(since, str):
@@ -826,7 +814,7 @@ def _start(since: datetime | timedelta | str | float, now: datetime) -> datetime
         if since.tzinfo is None:
             raise ValueError(f"since={since!r}: a datetime needs a time zone")
         return since
-    return max(clocks.later(now, -_seconds(since)), clocks.EPOCH)
+    return max(clocks.later(now, -goformat.seconds_of(since)), clocks.EPOCH)
 
 
 def _key_of(resource: Resource, name: str, namespace: str) -> storage.Key:

@@ -17,17 +17,12 @@ from kubepy.api import errors
 from kubepy.api.meta import Object
 from kubepy.api.values import goformat
 from kubepy.apiserver.request import ListOptions, Request
-from kubepy.arguments import checked
 from kubepy.controlplane.users import service_account
 from kubepy.runtime.checkpoint import UNWATCHED
 from kubepy.runtime.objectrequests import (
     DEFAULT_NAMESPACE,
     ObjectRequests,
-    Objects,
     OpenedCluster,
-    own_copy,
-    resource_of,
-    selector_of,
 )
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Key, Reconciler, WatchEvent
 
@@ -134,7 +129,7 @@ class FunctionReconciler:
         """Return whether the function watches a resource, or has read it."""
         if resource in self.client.has_read:
             return True
-        return self._word(resource) != ""
+        return bool(self._word(resource))
 
     def _receive(self, event: WatchEvent) -> None:
         if self._word(event.key.resource):
@@ -200,18 +195,13 @@ class FunctionReconciler:
     def _delay(self, result: Any) -> float | None:
         if result is None:
             return None
-        if isinstance(result, timedelta):
-            seconds = result.total_seconds()
-        elif isinstance(result, str):
-            seconds = goformat.parse_span(result)
-        elif isinstance(result, int | float) and not isinstance(result, bool):
-            seconds = float(result)
-        else:
+        if isinstance(result, bool) or not isinstance(result, str | int | float | timedelta):
             raise TypeError(
                 f"controller {self.name!r} returned {result!r}: must be a duration such as '2s', "
                 "or None"
             )
-        if not seconds > 0:
+        seconds = goformat.seconds_of(result)
+        if not seconds:
             raise ValueError(f"controller {self.name!r} returned {result!r}: must be more than 0")
         return seconds
 
@@ -244,73 +234,46 @@ class CachedClient(ObjectRequests):
             yield opened
 
     @contextmanager
-    def _request(self, kind: str, name: str) -> Iterator[tuple[Client, Resource, str]]:
+    def _change(self, kind: str, name: str) -> Iterator[tuple[Client, Resource, str]]:
         self.has_written = True
-        with super()._request(kind, name) as opened:
+        with super()._change(kind, name) as opened:
             yield opened
 
-    @checked
-    def get(
-        self,
-        kind: str,
-        name: str = "",
-        *,
-        namespace: str = DEFAULT_NAMESPACE,
-        subresource: str = "",
+    def _read(
+        self, client: Client, resource: Resource, name: str, namespace: str, subresource: str
     ) -> Object:
         """Return an object as informers have seen it. Raises NotFound."""
-        has_written = self.has_written
-        with self._request(kind, name) as (client, resource, name):
-            self.has_written = has_written
-            if subresource or resource.storage_key in UNWATCHED:
-                obj = client.get(resource.gvr, name, namespace=namespace, subresource=subresource)
-                return own_copy(obj)
-            self.has_read.add(resource.storage_key)
-            if not resource.namespaced:
-                namespace = ""
-            informers = self._context.informers
-            seen = informers.get(resource.storage_key, namespace, name)
-            if seen is None:
-                raise errors.not_found(resource.gvr.group_resource, name)
-            [shown] = self._shown(client, resource, namespace, [seen], ListOptions())
-            return own_copy(shown)
-
-    @checked
-    def list(
-        self,
-        kind: str,
-        *,
-        namespace: str | None = DEFAULT_NAMESPACE,
-        labels: str | Mapping[str, str] = "",
-        fields: str | Mapping[str, str] = "",
-    ) -> Objects:
-        """Return the objects of a kind as informers have seen them, ordered by namespace and
-        name. The parameters are those of ``cluster.client``."""
-        resource = resource_of(self._context.scheme, kind)
-        if resource.storage_key in UNWATCHED:
-            return super().list(kind, namespace=namespace, labels=labels, fields=fields)
+        if subresource or resource.storage_key in UNWATCHED:
+            return super()._read(client, resource, name, namespace, subresource)
         self.has_read.add(resource.storage_key)
         if not resource.namespaced:
-            namespace = None
-        informers = self._context.informers
-        seen = informers.list(resource.storage_key, namespace)
-        label_selector = selector_of(labels)
-        field_selector = selector_of(fields)
-        options = ListOptions(label_selector, field_selector)
-        client = self._context.client
-        shown = self._shown(client, resource, namespace or "", seen, options)
-        return [own_copy(obj) for obj in shown]
+            namespace = ""
+        seen = self._context.informers.get(resource.storage_key, namespace, name)
+        if seen is None:
+            raise errors.not_found(resource.gvr.group_resource, name)
+        [shown] = _shown(client, resource, namespace, [seen], ListOptions())
+        return shown
 
-    @staticmethod
-    def _shown(
-        client: Client,
-        resource: Resource,
-        namespace: str,
-        objects: Sequence[Object],
-        options: ListOptions,
+    def _read_all(
+        self, client: Client, resource: Resource, namespace: str | None, options: ListOptions
     ) -> Sequence[Object]:
-        """Return stored objects in the version of a resource, those that selectors choose."""
-        context = client.context
-        request = Request("list", resource.gvr, namespace, options=options, context=context)
-        chosen = client.choose(request, [*objects])
-        return [obj for obj in chosen if obj is not None]
+        """Return the objects of a kind as informers have seen them."""
+        if resource.storage_key in UNWATCHED:
+            return super()._read_all(client, resource, namespace, options)
+        self.has_read.add(resource.storage_key)
+        seen = self._context.informers.list(resource.storage_key, namespace)
+        return _shown(client, resource, namespace or "", seen, options)
+
+
+def _shown(
+    client: Client,
+    resource: Resource,
+    namespace: str,
+    objects: Sequence[Object],
+    options: ListOptions,
+) -> Sequence[Object]:
+    """Return stored objects in the version of a resource, those that selectors choose."""
+    context = client.context
+    request = Request("list", resource.gvr, namespace, options=options, context=context)
+    chosen = client.choose(request, [*objects])
+    return [obj for obj in chosen if obj is not None]

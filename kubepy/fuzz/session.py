@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from datetime import timedelta
 from typing import NamedTuple, TypedDict, Unpack
 
-from kubepy.api.values.goformat import parse_span
+from kubepy.api.values.goformat import seconds_of
 from kubepy.cli.processes import process_pool
 from kubepy.clusters import Cluster
 from kubepy.fuzz.cases import (
@@ -96,7 +96,7 @@ def fuzz(
         os.fspath(operator),
         [os.fspath(name) for name in checks],
         lines,
-        _seconds(settings.get("duration", DEFAULT_DURATION)),
+        seconds_of(settings.get("duration", DEFAULT_DURATION)),
         os.fspath(settings.get("faults", "")),
         settings.get("disturb", ""),
     )
@@ -108,12 +108,6 @@ def fuzz(
     if isinstance(seeds, int | str):
         return session.replay(str(seeds))
     return session.search(seeds, settings.get("jobs", 1), executor)
-
-
-def _seconds(duration: timedelta | str | float) -> float:
-    if isinstance(duration, timedelta):
-        return duration.total_seconds()
-    return parse_span(duration) if isinstance(duration, str) else float(duration)
 
 
 def new_case(files: FuzzFiles, image: ClusterImage | None) -> FuzzCase:

@@ -17,6 +17,7 @@ from kubepy.quoting import quote
 if TYPE_CHECKING:
     from kubepy.api.scheme import Resource, Scheme
     from kubepy.apiserver.client import Client
+    from kubepy.apiserver.request import ListOptions
 
 with lazy_imports():
     from kubepy.api import clock as clocks
@@ -47,8 +48,6 @@ class ObjectRequests:
     A kind is named as on the command line: ``deployments``, ``deploy``, ``Deployment``,
     ``deployments.apps``; an object by its kind and name, or as ``deploy/web``. The API's errors are
     raised: NotFound, AlreadyExists, Conflict, Invalid …
-
-
     """
 
     _field_manager = ""  # of the fields that are written
@@ -69,8 +68,7 @@ class ObjectRequests:
         """Return an object: ``get("deploy/web")``, ``get("deployments", "web")``. Raises
         NotFound."""
         with self._request(kind, name) as (client, resource, name):
-            obj = client.get(resource.gvr, name, namespace=namespace, subresource=subresource)
-            return own_copy(obj)
+            return own_copy(self._read(client, resource, name, namespace, subresource))
 
     @checked
     def list(
@@ -89,13 +87,31 @@ class ObjectRequests:
         """
         with self._open() as local:
             resource = resource_of(local.scheme, kind)
-            listed = local.client.list(
-                resource.gvr,
-                namespace=namespace if resource.namespaced else None,
-                label_selector=selector_of(labels),
-                field_selector=selector_of(fields),
-            )
-            return [own_copy(obj) for obj in listed.items]
+            if not resource.namespaced:
+                namespace = None
+            options = requests.ListOptions(selector_of(labels), selector_of(fields))
+            return [
+                own_copy(obj) for obj in self._read_all(local.client, resource, namespace, options)
+            ]
+
+    def _read(
+        self, client: Client, resource: Resource, name: str, namespace: str, subresource: str
+    ) -> Object:
+        """Return an object as it is stored. Raises NotFound."""
+        return client.get(resource.gvr, name, namespace=namespace, subresource=subresource)
+
+    def _read_all(
+        self, client: Client, resource: Resource, namespace: str | None, options: ListOptions
+    ) -> Sequence[Object]:
+        """Return the objects that selectors choose as they are stored, ordered by namespace and
+        name."""
+        listed = client.list(
+            resource.gvr,
+            namespace=namespace,
+            label_selector=options.label_selector,
+            field_selector=options.field_selector,
+        )
+        return listed.items
 
     @checked
     def create(self, obj: Mapping[str, Any], *, namespace: str = "") -> Object:
@@ -177,7 +193,7 @@ class ObjectRequests:
         }
         if type not in patch_types:
             raise ValueError(f"type {type!r} is none of {', '.join(patch_types)}")
-        with self._request(target, "") as (client, resource, name):
+        with self._change(target, "") as (client, resource, name):
             options = requests.PatchOptions(field_manager=self._field_manager)
             change = requests.Patch(patch_types[type], plain(patch))
             obj = client.patch(
@@ -205,9 +221,13 @@ class ObjectRequests:
 
         :param grace_period: seconds, in place of the object's own; 0 deletes a pod at once.
         """
-        with self._request(kind, name) as (client, resource, name):
+        with self._change(kind, name) as (client, resource, name):
             options = requests.DeleteOptions(grace_period, propagation)
             client.delete(resource.gvr, name, namespace=namespace, options=options)
+
+    def _change(self, kind: str, name: str) -> AbstractContextManager[tuple[Client, Resource, str]]:
+        """Open the cluster for a request that changes an object, as :meth:`_request` does."""
+        return self._request(kind, name)
 
     @contextmanager
     def _request(self, kind: str, name: str) -> Iterator[tuple[Client, Resource, str]]:

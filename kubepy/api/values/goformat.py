@@ -9,11 +9,14 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kubepy.quoting import printable as printable
 from kubepy.quoting import quote as quote
 from kubepy.storage.frozen import plain_type
+
+if TYPE_CHECKING:
+    from datetime import timedelta
 
 _FRACTION = re.compile(
     r"(?:^|[\[,:])-?\d+[.eE]"
@@ -184,6 +187,20 @@ def parse_span(text: str) -> float:
         seconds = -seconds if sign == "-" else seconds
     if sum(Decimal(number) * _NANOSECONDS[unit] for number, unit in re.findall(_PART, text)) % 1000:
         raise ValueError(f"the duration {quote(text)} is too exact: time goes by microseconds")
+    return seconds
+
+
+def seconds_of(duration: timedelta | str | float) -> float:
+    """Return a length of time in seconds: a timedelta, a text such as ``"30m"``, or a number of
+    them. Raises ValueError for one that cannot be read, or is negative."""
+    if isinstance(duration, str):
+        seconds = parse_span(duration)
+    elif isinstance(duration, int | float):
+        seconds = float(duration)
+    else:
+        seconds = duration.total_seconds()
+    if not seconds >= 0:
+        raise ValueError(f"a length of time must not be negative: {duration}")
     return seconds
 
 

@@ -213,11 +213,10 @@ class DisturbedControllers(FunctionControllers):
 
     def for_fork(self) -> FunctionControllers:
         """Return the operator's controllers for a fork, on which nothing is disturbed."""
-        functions = {} if self._process is None else self._process_functions(self._process)
-        return FunctionControllers(functions)
-
-    def _process_functions(self, process: OperatorProcess) -> dict[str, ControllerFunction]:
-        return {name: process.function(name) for name in self._names}
+        process = self._process
+        if process is None:
+            return FunctionControllers()
+        return FunctionControllers({name: process.function(name) for name in self._names})
 
     def add(self, function: ControllerFunction) -> None:
         """Take in a controller that the operator adds when it starts."""

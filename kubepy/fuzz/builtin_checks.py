@@ -29,6 +29,7 @@ from kubepy.api.meta import (
 )
 from kubepy.api.objects.pods import is_pod_ready, phase_of
 from kubepy.apiserver.views import from_stored
+from kubepy.fuzz.words import said
 from kubepy.insight import Step, Timeline
 from kubepy.insight.availability import JOBS, Availability, judge
 from kubepy.insight.bounds import DAEMON_SETS
@@ -130,11 +131,6 @@ class BuiltinChecks:
         if OWNERS in self._names:
             return owners_breach(self._cluster, self._before)
         return None
-
-
-def said(key: Key) -> str:
-    """Return an object as messages name it: ``pods default/web-1``."""
-    return f"{key.resource} {key.namespace and f'{key.namespace}/'}{key.name}"
 
 
 def is_internal(error: Exception) -> bool:

@@ -27,6 +27,7 @@ from kubepy.fuzz.expressions import NOW, CheckExpressionError, compile_check
 from kubepy.fuzz.memo import BodyError, RememberedMacro, evaluate_freely, remember
 from kubepy.fuzz.objectlists import CheckedList, ObjectLists, hash_of
 from kubepy.fuzz.objectlists import CheckError as CheckError
+from kubepy.fuzz.words import said
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 from kubepy.storage import FolderError, Key
@@ -225,7 +226,7 @@ class JudgedCheck:
         if isinstance(error, BodyError):
             place = f" of {_kind_and_name(error.obj)}"
         elif key is not None:
-            place = f" after a write of {_said(key)}"
+            place = f" after a write of {said(key)}"
         message = f"check {self.check.name}: cannot be evaluated{place}: {error}"
         return CheckError(printable(message))
 
@@ -372,7 +373,7 @@ class CheckSuite:
     def _when(self, write: LastWrite, at: float) -> str:
         """Return in words when a check was broken."""
         if write.key is not None:
-            return f"after a write of {_said(write.key)}"
+            return f"after a write of {said(write.key)}"
         if at == self._elapsed():
             return "at the end"
         return "from the beginning on"
@@ -535,16 +536,6 @@ def _is(node: Node, scope: Object, value: bool) -> bool:
     except CelError:
         return False
     return known is value
-
-
-def _said(key: Key) -> str:
-    """Return an object as messages name it: ``pods default/web-1``."""
-    place = ""
-    if key.namespace:
-        place = f"{key.namespace}/"
-    text = f"{key.resource} {place}{key.name}"
-    # A collection has no name.
-    return text.rstrip("/ ")
 
 
 def _kind_and_name(obj: Object) -> str:

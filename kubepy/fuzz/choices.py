@@ -16,7 +16,9 @@ from kubepy.controlplane.disturbance import (
     Lag,
     lag_of,
 )
+from kubepy.fuzz.words import said
 from kubepy.runtime.oracle import Choice
+from kubepy.storage import Key
 
 
 def described(choice: Choice) -> str:
@@ -31,11 +33,11 @@ def _what_happens(choice: Choice, rest: Sequence[str]) -> str:
     :param rest: the words of its subject behind the controller.
     """
     if choice.purpose == LATE:
-        hears_of = _object(*rest)
+        hears_of = said(Key(*rest))
         late = format_duration(DELAYS[choice.value])
         return f"hears of {hears_of} {late} late"
     if choice.purpose == ORDER:
-        waiting = _object(*rest)
+        waiting = said(Key(*rest))
         return f"{waiting} waits until another key was synced"
     if choice.purpose == CONFLICT:
         request = _request(*rest)
@@ -55,7 +57,7 @@ def _what_happens(choice: Choice, rest: Sequence[str]) -> str:
 def _end(verb: str, *rest: str) -> str:
     """Return where a controller ends."""
     if verb == "sync":
-        synced = _object(*rest)
+        synced = said(Key(*rest))
         return f"before it syncs {synced}"
     request = _request(verb, *rest)
     return f"after its {request}"
@@ -72,15 +74,9 @@ def _lag(lag: Lag) -> str:
     return f"lacks the last {events}{which}, and has them {after} later"
 
 
-def _object(resource: str, namespace: str, name: str) -> str:
-    if namespace:
-        return f"{resource} {namespace}/{name}"
-    return f"{resource} {name}"
-
-
 def _request(verb: str, resource: str, subresource: str, namespace: str, name: str) -> str:
     part = resource
     if subresource:
         part = f"{resource}/{subresource}"
-    obj = _object(part, namespace, name)
+    obj = said(Key(part, namespace, name))
     return f"{verb} of {obj}"

@@ -237,14 +237,14 @@ def state_words(factory: Factory) -> list[str]:
 
 def show(factory: Factory, options: FuzzOptions, report: FuzzReport, session: FuzzSession) -> None:
     """Print a report."""
+    if report.raised:
+        factory.say(f"note: an exception of the operator: {report.raised}")
+    if report.failed:
+        factory.say(f"note: in a run this command failed: {report.failed}")
     if options.output == "html":
         factory.print(pages.render_html(report, session.shown_run()), end="")
         return
     if options.output == "json":
         factory.print(document("json", report_document(report), typed=True), end="")
         return
-    if report.raised:
-        factory.say(f"note: an exception of the operator: {report.raised}")
-    if report.failed:
-        factory.say(f"note: in a run this command failed: {report.failed}")
     factory.print("\n".join(report_text(report, options.seed)))

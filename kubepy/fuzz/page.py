@@ -49,7 +49,7 @@ def _parts(found: FoundViolation) -> Iterator[str]:
     """Yield the parts of what is said about a violation."""
     check = clean(found.check)
     message = clean(found.violation.message)
-    at = format_duration(found.at) if found.at else "0s"
+    at = format_duration(found.at)
     replay = clean(found.replay)
     yield f"<h2>{check}</h2>\n"
     yield f"<p>{message}</p>\n"

@@ -19,6 +19,7 @@ from kubepy.fuzz.cases import World
 from kubepy.fuzz.checks import CheckSuite, Violation
 from kubepy.fuzz.choices import described
 from kubepy.fuzz.patience import LONGEST_CALL, CallTooLong, begin_call, limited_calls
+from kubepy.fuzz.words import said
 from kubepy.quoting import printable
 from kubepy.runtime.oracle import Choice, Oracle, Point, RunName
 from kubepy.storage import FolderError, Key
@@ -115,18 +116,17 @@ class FuzzRun:
         self._failed = ""
         self._raised = ""
         self._oracle = Oracle(name, self._note_choice if explains else None)
-        self._known: set[Key] = set()
+        self._made: set[Key] = set()  # where steps are kept
         self.name = name
         self.started = world.started
-        self._local = self._fork()
-        self.local = self._local
-        self.revision = self._local.client.revision()
-        self._suite = CheckSuite(world.checks, self._local)
-        self._observed = self._local.observed(self._note_write)
-        self._observed.added = added = self._added = self._controllers()
+        self.local = self._fork()
+        self.revision = self.local.client.revision()
+        self._suite = CheckSuite(world.checks, self.local)
+        self._observed = self.local.observed(self._note_write)
+        self._observed.added = self._added = self._controllers()
         self.cluster = Cluster(self._observed)
         with redirect_stdout(io.StringIO()):
-            self._manager = added.manager = self._new_manager(added)
+            self._manager = self._added.manager = self._new_manager()
 
     # --- setting up
 
@@ -149,14 +149,12 @@ class FuzzRun:
             disturbs_all=self._world.case.disturbs_all,
         )
 
-    def _new_manager(self, added: DisturbedControllers) -> Manager:
-        local = self.cluster._local
-        assert local is not None
-        manager = build_manager(local)
+    def _new_manager(self) -> Manager:
+        manager = build_manager(self._observed)
         manager.is_undivided = True
         manager.synced = self._note_sync
-        clock = local.clock
-        manager.queues.choose = lambda entry, others: added.choose_entry(clock.now(), entry, others)
+        choose, clock = self._added.choose_entry, self.local.clock
+        manager.queues.choose = lambda entry, others: choose(clock.now(), entry, others)
         return manager
 
     # --- going on
@@ -178,13 +176,12 @@ class FuzzRun:
     def _go(self) -> RunRecord:
         start = self._world.started
         end = later(start, self._world.case.duration)
-        local = self.cluster._local
-        assert local is not None
-        local.clock.limit = end
+        clock = self.local.clock
+        clock.limit = end
         self._added.disturbs_until = later(start, self._world.case.duration / 2)
         with suppress(ClockLimit):
             self._work_load()
-        local.clock.limit = None
+        clock.limit = None
         if self._suite.violation is None:
             self._let_work(end)
         if self._suite.violation is None and not self._manager.is_settled():
@@ -199,7 +196,7 @@ class FuzzRun:
             self._states(),
             self.writes,
             settled,
-            (local.clock.now() - start).total_seconds(),
+            self._at(),
             tuple(self.steps),
             self._failed,
             self._raised,
@@ -249,31 +246,21 @@ class FuzzRun:
     # --- what happens
 
     def _at(self) -> float:
-        now = self._local.clock.now()
+        now = self.local.clock.now()
         return (now - self._world.started).total_seconds()
 
     def _note_write(self, key: Key, obj: Object | None, user: Object) -> None:
-        """Take in that a request has written: one object, or those of a collection."""
+        """Take in that a request has written an object; what a review answers is not stored."""
         name = key.name or ("" if obj is None else name_of(obj))
-        if name:
-            self._note_stored(key._replace(name=name), user)
+        if not name:
             return
-        for known in sorted(self._known):
-            is_in_namespace = not key.namespace or known.namespace == key.namespace
-            if known.resource == key.resource and is_in_namespace:
-                self._note_stored(known, user)
-
-    def _note_stored(self, key: Key, user: Object) -> None:
-        """Take in an object as it is stored after a write."""
         self.writes += 1
         if self._suite.violation is not None:
             return
-        stored = self._local.client.stored(key)
-        self._note_step(user.get("username", ""), self._verb(key, stored), _words(key))
-        if stored is None:
-            self._known.discard(key)
-        else:
-            self._known.add(key)
+        key = key._replace(name=name)
+        stored = self.local.client.stored(key)
+        if self._explains:
+            self._note_step(user.get("username", ""), self._verb(key, stored), said(key))
         resources = self._suite.resources
         if resources is not None and key.resource not in resources:
             return
@@ -287,9 +274,12 @@ class FuzzRun:
             self._seen[digest] = Seen(digest, len(oracle.taken), len(oracle.points))
 
     def _verb(self, key: Key, stored: Object | None) -> str:
+        """Return what a write has done to an object, and note whether it is there now."""
         if stored is None:
+            self._made.discard(key)
             return "delete"
-        is_known = key in self._known or self._world.base.client.stored(key) is not None
+        is_known = key in self._made or self._world.base.client.stored(key) is not None
+        self._made.add(key)
         return "write" if is_known else "create"
 
     def _note_sync(self, controller: str, key: Key, error: Exception | None) -> None:
@@ -313,14 +303,6 @@ class FuzzRun:
     def _note_step(self, who: str, what: str, words: str) -> None:
         if self._explains:
             self.steps.append(RunStep(self._at(), who, what, words))
-
-
-def _words(key: Key) -> str:
-    return (
-        f"{key.resource} {key.namespace}/{key.name}"
-        if key.namespace
-        else (f"{key.resource} {key.name}")
-    )
 
 
 def run_once(world: World, name: RunName) -> RunRecord:

@@ -39,7 +39,7 @@ def outcome(report: FuzzReport) -> str:
 
 
 def _violation(found: FoundViolation) -> Iterator[str]:
-    at = format_duration(found.at) if found.at else "0s"
+    at = format_duration(found.at)
     run = f"a branch of seed {found.seed}" if found.is_branch else f"seed {found.seed}"
     yield f"violated: {found.check}, by {run}, {at} after the beginning"
     yield from _wrapped(found.violation.message, "  ")

@@ -185,8 +185,7 @@ def _plain(step: RunStep) -> str:
 
 
 def _moment(at: float) -> str:
-    text = format_duration(at) if at else "0s"
-    return f"{text:<8}"
+    return f"{format_duration(at):<8}"
 
 
 def _user(name: str) -> str:

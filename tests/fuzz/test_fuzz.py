@@ -193,6 +193,38 @@ def test_commands_that_are_not_needed_are_left_out(tmp_path: Path) -> None:
     assert "-- create deployment web --image=web:1\n" in found.transcript
 
 
+def test_collection_that_was_there_before_is_judged_when_it_goes(tmp_path: Path) -> None:
+    """The namespace controller deletes all objects of a kind with one request."""
+    checks = tmp_path / "checks.yaml"
+    expression = "configmaps.exists(c, c.metadata.name == 'kept')"
+    checks.write_text(f"- name: stays\n  always: {expression}\n")
+    with Cluster.temporary() as own:
+        own.run("create namespace shop", check=True)
+        own.run("create configmap kept -n shop", check=True)
+        own.settle()
+        commands = ["delete namespace shop --wait=false"]
+        report = fuzz(checks=[checks], commands=commands, seeds=range(1), cluster=own)
+    [found] = report.violations
+    assert found.violation.key == ("configmaps", "shop", "kept")
+
+
+def test_exceptions_of_operators_are_said_with_each_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("raises.py").write_text(
+        "def operator(cluster):\n"
+        "    @cluster.controller('raises', watches=['nodes'])\n"
+        "    def reconcile(client, key):\n"
+        "        raise KeyError('a')\n"
+    )
+    for output in ("text", "json"):
+        words = ("--operator=raises.py", "--check=settles", "--seed=0", "-o", output)
+        _, out, err = fuzz_line(capsys, *words)
+        assert out
+        assert "note: an exception of the operator: controller raises: KeyError: 'a'" in err
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

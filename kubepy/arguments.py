@@ -9,7 +9,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from reprlib import Repr
 from types import NoneType, UnionType
-from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    Union,
+    Unpack,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -40,7 +50,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         parameters = parameters_of(function)
         bound = parameters.signature.bind(*args, **kwargs)
-        for name, value in bound.arguments.items():
+        for name, value in parameters.named(bound.arguments).items():
             if name in parameters.types:
                 check(name, value, parameters.types[name])
         return function(*args, **kwargs)
@@ -52,7 +62,8 @@ class Parameters:
     """The parameters of a function.
 
     :ivar signature: binds arguments to them.
-    :ivar types: their types by their names, and that of the result as ``return``.
+    :ivar types: their types by their names, and that of the result as ``return``; those of
+        further keywords, which a TypedDict names, stand among them.
     """
 
     def __init__(self, function: Callable[..., object]) -> None:
@@ -60,6 +71,23 @@ class Parameters:
 
         self.signature = signature(function)
         self.types = get_type_hints(function)
+        self._function = function.__qualname__
+        self._further = ""  # the parameter that takes further keywords
+        for name, annotation in list(self.types.items()):
+            if get_origin(annotation) is Unpack:
+                self._further = name
+                del self.types[name]
+                self.types.update(get_type_hints(get_args(annotation)[0]))
+
+    def named(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return bound arguments with the further keywords among them. Raises TypeError for an
+        unknown keyword."""
+        named = dict(arguments)
+        for name, value in named.pop(self._further, {}).items():
+            if name not in self.types:
+                raise TypeError(f"{self._function}() got an unexpected keyword argument {name!r}")
+            named[name] = value
+        return named
 
 
 @functools.cache

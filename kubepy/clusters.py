@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from datetime import datetime, timedelta
 from threading import Condition, RLock, get_ident
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict, Unpack, cast
 
 from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.arguments import checked
@@ -43,12 +43,14 @@ if TYPE_CHECKING:
     from kubepy.serving import ClusterServer
 
 with lazy_imports():
+    from concurrent import futures
+
     from kubepy import controlplane, insight, scripting, serving, storage
     from kubepy.api import clock as clocks
     from kubepy.api import errors
     from kubepy.api.values import goformat
     from kubepy.apiserver import settings as cluster_settings
-    from kubepy.cli import inner_commands
+    from kubepy.cli import inner_commands, plan_processes
     from kubepy.cli import main as command_line
     from kubepy.cli import watch as watches
     from kubepy.cli.runtime import factory as factories
@@ -90,6 +92,14 @@ class CommandError(Exception):
         return text.rstrip()
 
 
+class RunsSettings(TypedDict, total=False):
+    """The settings of :meth:`Cluster.plan` for several runs."""
+
+    runs: int
+    jobs: int
+    executor: futures.Executor
+
+
 class PlannedChange(NamedTuple):
     """What a command would do; true if all of it finishes.
 
@@ -116,6 +126,12 @@ class PlannedChange(NamedTuple):
             return None
         seconds = goformat.parse_span(text)
         return timedelta(seconds=seconds)
+
+    @property
+    def runs(self) -> Object | None:
+        """How several runs spread: ``count``, ``finished``, ``failed``, ``worst``,
+        ``finishedAfter``; None where it was tried once."""
+        return self.document.get("runs")
 
     @property
     def workloads(self) -> Objects:
@@ -555,6 +571,7 @@ class Cluster:
         limit: timedelta | str | float = "24h",
         ready_after: str = "",
         stops_after: str = "",
+        **settings: Unpack[RunsSettings],
     ) -> PlannedChange:
         """Say what a command line would do, tried on a fork:
         ``plan("set image deploy/web web=web:2")``.
@@ -567,6 +584,9 @@ class Cluster:
         :param ready_after: the time from a container's start to Ready where no annotation says it:
             ``"5s..20s"``.
         :param stops_after: how long a deleted pod terminates, likewise.
+        :param settings: ``runs``: how often it is tried, each time with another seed; ``jobs``:
+            how many processes share them; ``executor``: makes them, in place of this process. The
+            plan is that of the worst run.
 
         Raises CommandError if the command fails.
         """
@@ -577,8 +597,13 @@ class Cluster:
         for name, text in times.items():
             if text:
                 flags.append(f"--{name}={text}")
+        counts = {"runs": settings.get("runs"), "jobs": settings.get("jobs")}
+        for name, count in counts.items():
+            if count is not None:
+                flags.append(f"--{name}={count}")
         line = ["plan", *flags, "--", *words]
-        result = self._run(line, stdin, io.StringIO(), io.StringIO())
+        with plan_processes.made_by(settings.get("executor")):
+            result = self._run(line, stdin, io.StringIO(), io.StringIO())
         if not result.stdout:
             failed = shlex.join(["kubepy", "plan", *words])
             raise CommandError(failed, result)

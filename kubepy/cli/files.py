@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import IO
 
 from kubepy.cli.errors import CliError
@@ -22,6 +24,21 @@ _REASONS = {
     MAX_REQUEST: "more than an API server takes in one request",
     MAX_MANIFESTS: "give its objects in several files",
 }
+
+
+_noted: ContextVar[dict[str, bytes] | None] = ContextVar("noted", default=None)
+
+
+@contextmanager
+def noting_reads() -> Iterator[dict[str, bytes]]:
+    """Note which files are read in the block: their contents, by the paths under which they are
+    opened."""
+    noted: dict[str, bytes] = {}
+    token = _noted.set(noted)
+    try:
+        yield noted
+    finally:
+        _noted.reset(token)
 
 
 class TooLargeError(CliError):
@@ -43,7 +60,10 @@ def read_bytes(path: str, limit: int = MAX_REQUEST) -> bytes:
             size += len(part)
             if size > limit:
                 raise TooLargeError(path, limit)
-    return b"".join(parts)
+    content = b"".join(parts)
+    if (noted := _noted.get()) is not None:
+        noted[path] = content
+    return content
 
 
 def read_string(path: str) -> str:

@@ -17,6 +17,7 @@ from kubepy.cli.clock import DAY
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.names import KUBECTL, KUBEPY
 from kubepy.cli.plan_forks import (
+    GLOBAL_NAMES,
     ForkFactory,
     PlannedCommand,
     Repeated,
@@ -32,6 +33,7 @@ from kubepy.cli.runtime.flags import (
     HelpRequested,
     int_flag,
     string_array_flag,
+    string_flag,
     string_slice_flag,
     typed_flag,
 )
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 with lazy_imports():  # a completion needs none of these
     from kubepy.apiserver import cluster as clusters
     from kubepy.cli import (
+        files,
         plan_markdown,
         plan_pages,
         plan_policy,
@@ -63,7 +66,8 @@ with lazy_imports():  # a completion needs none of these
         plan_text,
         why,
     )
-    from kubepy.controlplane import furnishing
+    from kubepy.cli.parallel import commandfiles, daskcluster
+    from kubepy.controlplane import furnishing, images
     from kubepy.controlplane import open as openings
     from kubepy.insight import plans as judgement
     from kubepy.insight import policy as policies
@@ -105,6 +109,10 @@ REFUSED = {
     "__complete": ABOUT_ITSELF,
     "__completeNoDesc": ABOUT_ITSELF,
 }
+# Flags that a process which makes some of the runs is not told.
+OF_ONE_PROCESS = frozenset(
+    {"runs", "seeds", "seed", "shard", "jobs", "on", "output", "fail-on", "fail-if"}
+)
 FEW_PODS = 200  # so many pods may a cluster have for remedies to be tried
 
 
@@ -156,6 +164,9 @@ class PlanOptions(RevisionOptions):
         "seed", default=0, help="Repeat the run with this seed, as --runs and --seeds count them."
     )
     jobs: int = int_flag("jobs", default=1, help="Let so many processes share the runs.")
+    on: str = string_flag(
+        "on", help="Let a cluster of Dask make the runs: dask://HOST:PORT of its scheduler."
+    )
     shard: tuple[int, int] | None = typed_flag(
         "shard",
         None,
@@ -237,6 +248,8 @@ def plan(factory: Factory, options: PlanOptions) -> None:
         raise CliError("--for must not be negative")
     if options.jobs < 1:
         raise CliError("--jobs must be at least 1")
+    if options.on and options.changed("from"):
+        raise CliError("--on is for a command: other machines have no git repository for --from")
     wanted = wanted_runs(options)
     numbers = wanted.numbers()
     fail_on = options.fail_on if options.changed("fail-on") else None
@@ -276,7 +289,7 @@ def try_command(
     """Make the plan of a command, and show it. Raises SilentExit unless it finishes and hurts
     nothing."""
     if isinstance(factory, plan_processes.RunsFactory):
-        runner = Runner(factory, planned, options, policy, is_silent=True)
+        runner = Runner(factory, planned, options, factory.policy, is_silent=True)
         factory.results = [runner.run(number) for number in factory.numbers]
         runner.close()
         return
@@ -468,7 +481,9 @@ class Runner:
         self._options = options
         self._is_silent = is_silent
         self._varies = wanted_runs(options).vary
-        self._cluster = planned.base or cluster_of(factory)
+        self._is_new = factory.may_create and not factory.has_cluster
+        self._cluster_of_line = cluster_of(factory)
+        self._cluster = planned.base or self._cluster_of_line
         self._plan: Plan | None = None
         self._worst: RunResult | None = None
         self._has_begun = False
@@ -489,31 +504,71 @@ class Runner:
     def run_all(self, numbers: Sequence[int]) -> list[RunResult]:
         """Make the runs with these seeds. Raises SilentExit where the command fails, after what it
         says about that."""
-        jobs = min(self._options.jobs, len(numbers))
-        if jobs > 1 and not self._factory.open_cluster:
-            results = self._run_in_processes(numbers, jobs)
-        else:
-            results = []
-            for number in numbers:
-                self._factory.progress.show("trying", len(results) + 1, len(numbers))
-                results.append(self.run(number))
-            self._factory.progress.clear()
+        with ExitStack() as stack:
+            workers = self._workers(stack)
+            if workers is not None and len(numbers) > 1:
+                results = self._run_elsewhere(numbers, workers)
+            else:
+                results = []
+                for number in numbers:
+                    self._factory.progress.show("trying", len(results) + 1, len(numbers))
+                    results.append(self.run(number))
+                self._factory.progress.clear()
         if self._varies and not self._is_silent:
             self._seek_remedies()
         return results
 
-    def _run_in_processes(self, numbers: Sequence[int], jobs: int) -> list[RunResult]:
-        """Make the first run here, which shows whether the command reads standard input, and the
-        others in processes; then make the worst again, which is shown."""
-        first = self.run(numbers[0])
+    def _workers(self, stack: ExitStack) -> plan_processes.RunWorkers | None:
+        """Return those who make the runs; None: this process. Raises CliError."""
+        if self._is_silent:
+            return None
+        if self._options.on:
+            executor = daskcluster.DaskExecutor(self._options.on)
+            stack.callback(executor.shutdown, cancel_futures=True)
+            return plan_processes.RunWorkers(executor.workers, executor)
+        given = plan_processes.executor.get()
+        if given is not None:
+            return plan_processes.RunWorkers(1, given)
+        if self._options.jobs > 1:
+            return plan_processes.RunWorkers(self._options.jobs)
+        return None
+
+    def _run_elsewhere(
+        self, numbers: Sequence[int], workers: plan_processes.RunWorkers
+    ) -> list[RunResult]:
+        """Make the first run here, which shows what the command reads, and let workers make the
+        others; then make the worst again, which is shown."""
+        image = None if self._is_new else images.image_of(self._cluster_of_line)
+        with files.noting_reads() as noted:
+            first = self.run(numbers[0])
+        case = plan_processes.case_of(self._factory, self._words_of_runs(), self.policy)
         stdin = self._planned.stdin
-        text = stdin.text if isinstance(stdin, Repeated) else ""
-        others = plan_processes.run_in_processes(self._factory, text, numbers[1:], jobs)
+        if isinstance(stdin, Repeated):
+            case = case._replace(stdin=stdin.text)
+        if workers.executor is not None:
+            case = case._replace(files=commandfiles.command_files(noted, self._planned.words))
+        case = case._replace(image=image)
+        others = plan_processes.make_runs(self._factory, case, numbers[1:], workers)
         results = [first, *others]
         worst = several.worst_of(results)
         if worst is not first:
             self.run(worst.seed)
         return results
+
+    def _words_of_runs(self) -> list[str]:
+        """Return the command line of a process that makes some of the runs."""
+        left_out = OF_ONE_PROCESS
+        if self._planned.words and not plan_revisions.is_about_revisions(self._options):
+            own = ["--", *self._planned.words]
+            left_out = left_out | GLOBAL_NAMES
+        else:
+            own = []
+        flags = [
+            f"--{name}={text}"
+            for name, text in self._options.line.flags_set
+            if name not in left_out
+        ]
+        return ["plan", "--seeds=0..0", *flags, *own]
 
     def run(self, number: int) -> RunResult:
         """Make the run with one seed."""

@@ -3,21 +3,17 @@ it can be sent to other processes and machines."""
 
 from __future__ import annotations
 
-import hashlib
 import io
-import os
-import tarfile
-import tempfile
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubepy.api.clock import format_exact_time
 from kubepy.apiserver.fault_settings import FaultSettings
+from kubepy.cli.parallel.commandfiles import CommandFiles
 from kubepy.cli.runtime.faults import parse_faults_file
 from kubepy.clusters import FIRST_MOMENT, Cluster
 from kubepy.controlplane import build_manager
-from kubepy.controlplane import open as opening
 from kubepy.controlplane.functions import ControllerFunction, FunctionControllers
+from kubepy.controlplane.images import ClusterImage, open_image
 from kubepy.fuzz.checks import Check, builtin, parse_checks
 from kubepy.fuzz.operators import Operator, OperatorSource
 
@@ -37,19 +33,6 @@ class ChecksSource(NamedTuple):
     text: str | None = None
 
 
-class ClusterImage(NamedTuple):
-    """A cluster as it was at one moment.
-
-    :ivar archive: of its folder.
-    :ivar moment: its time, RFC 3339: runs start then, wherever and whenever they are made.
-    :ivar digest: tells it from others; copies of the same cluster have the same.
-    """
-
-    archive: bytes
-    moment: str
-    digest: str
-
-
 class FuzzCase(NamedTuple):
     """The beginning of each run, and what happens in it.
 
@@ -59,6 +42,7 @@ class FuzzCase(NamedTuple):
     :ivar duration: seconds of the cluster's time that a run takes at most.
     :ivar faults: the text of a file of faults, and its path.
     :ivar disturbs_all: the real controllers are disturbed like the operator's.
+    :ivar files: those that commands read, where other machines make runs.
     """
 
     image: ClusterImage | None = None
@@ -69,32 +53,7 @@ class FuzzCase(NamedTuple):
     duration: float = DEFAULT_DURATION
     faults: tuple[str, str] | None = None
     disturbs_all: bool = True
-
-
-def image_of(cluster: LocalCluster) -> ClusterImage:
-    """Return a cluster as it is now: what is committed in it, edits of files included."""
-    with tempfile.TemporaryDirectory() as folder:
-        place = os.path.join(folder, "state")
-        opening.copy_cluster(cluster, place)
-        buffer = io.BytesIO()
-        with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as archive:
-            archive.add(place, "state")
-        moment = format_exact_time(cluster.clock.now())
-        digest = _contents_digest(place, cluster.client.revision())
-    return ClusterImage(buffer.getvalue(), moment, digest)
-
-
-def _contents_digest(place: str, revision: int) -> str:
-    """Return a digest of the files of a folder, without those that only say how it was written."""
-    digest = hashlib.blake2b(str(revision).encode(), digest_size=16)
-    for folder, folders, names in os.walk(place):
-        folders[:] = sorted(name for name in folders if name != ".kubepy")
-        for name in sorted(names):
-            path = os.path.join(folder, name)
-            with open(path, "rb") as file:
-                contents = file.read()
-            digest.update(repr((os.path.relpath(path, place), contents)).encode())
-    return digest.hexdigest()
+    files: CommandFiles | None = None
 
 
 class World:
@@ -175,11 +134,4 @@ def _opened(case: FuzzCase) -> LocalCluster:
         assert local is not None
         local.keeps_timeline = True
         return local
-    with tempfile.TemporaryDirectory() as folder:
-        with tarfile.open(fileobj=io.BytesIO(case.image.archive)) as archive:
-            archive.extractall(folder, filter="data")
-        opened = opening.open_cluster(os.path.join(folder, "state"))
-        opened = opened.with_faults(opened.settings.faults)
-        fork = opened.fork({"clock": case.image.moment}, is_prediction=True, in_full=True)
-        opened.close()
-        return fork.with_faults(fork.settings.faults)
+    return open_image(case.image)

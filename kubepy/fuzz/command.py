@@ -9,6 +9,7 @@ from copy import copy
 
 from kubepy.api.values.goformat import parse_span
 from kubepy.cli.errors import CliError, SilentExit
+from kubepy.cli.parallel.runmaker import cores
 from kubepy.cli.plan_seeds import parse_seeds, parse_shard
 from kubepy.cli.runtime.command import Command, command, reading
 from kubepy.cli.runtime.factory import Factory
@@ -21,8 +22,8 @@ from kubepy.cli.runtime.flags import (
 )
 from kubepy.cli.runtime.options import Options, output_flag
 from kubepy.cli.runtime.output import document
-from kubepy.fuzz.cases import DEFAULT_DURATION, FuzzCase, image_of
-from kubepy.fuzz.executors import cores
+from kubepy.controlplane.images import image_of
+from kubepy.fuzz.cases import DEFAULT_DURATION, FuzzCase
 from kubepy.fuzz.keptsearch import KeptSearch
 from kubepy.fuzz.reporting import FuzzReport, report_document
 from kubepy.fuzz.session import FuzzFiles, FuzzSession, new_case
@@ -31,7 +32,7 @@ from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 
 with lazy_imports():
-    from kubepy.fuzz import daskcluster
+    from kubepy.cli.parallel import daskcluster
     from kubepy.fuzz import page as pages
 
 FORMATS = ("text", "json", "html")

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from datetime import timedelta
 from typing import NamedTuple, TypedDict, Unpack
 
 from kubepy.api.values.goformat import seconds_of
-from kubepy.cli.processes import process_pool
+from kubepy.arguments import checked
+from kubepy.cli.files import noting_reads
+from kubepy.cli.parallel.commandfiles import command_files
+from kubepy.cli.parallel.processes import process_pool
+from kubepy.cli.parallel.runmaker import PART, RunMaker, Task
 from kubepy.clusters import Cluster
+from kubepy.controlplane.images import ClusterImage, image_of
 from kubepy.fuzz.cases import (
     DEFAULT_DURATION,
     ChecksSource,
-    ClusterImage,
     FuzzCase,
     checks_of,
-    image_of,
 )
 from kubepy.fuzz.choices import described
-from kubepy.fuzz.executors import PART, RunMaker, packed, world_of
 from kubepy.fuzz.keptsearch import KeptSearch
 from kubepy.fuzz.operators import OperatorSource
 from kubepy.fuzz.reporting import FoundViolation, FuzzReport, first_of_each_check
@@ -30,11 +32,12 @@ from kubepy.fuzz.run import FuzzRun, RunRecord
 from kubepy.fuzz.search import Search
 from kubepy.fuzz.shrinking import Shrinker
 from kubepy.fuzz.transcripts import ReplayLine, transcript_of
+from kubepy.fuzz.workers import task_of, world_of
 from kubepy.quoting import printable
 from kubepy.runtime.oracle import RunName, parse_run
 from kubepy.storage import FolderError
 
-WORK = "kubepy.fuzz.executors"  # the module of those who make the runs
+WORK = "kubepy.fuzz.workers"  # the module of those who make the runs
 MOST_ALSO = 20  # further seeds that are named for a check
 FilePath = str | os.PathLike[str]
 
@@ -67,6 +70,7 @@ class FuzzSettings(TypedDict, total=False):
     jobs: int
 
 
+@checked
 def fuzz(
     operator: FilePath = "",
     checks: Sequence[FilePath] = (),
@@ -169,7 +173,7 @@ class FuzzSession:
         made: Callable[[int], object] = lambda count: None,
     ) -> None:
         self._case = case
-        self._packed = packed(case)
+        self._task = task_of(case)
         self._line = ReplayLine.of(case, words)
         self._made = made
         self._first = RunName(0)
@@ -182,7 +186,7 @@ class FuzzSession:
         except ValueError as error:
             raise FolderError(f"seed {printable(run)}: {error}") from None
         self._first = name
-        records = list(RunMaker(self._packed, made=self._made).run_many([name]))
+        records = list(RunMaker(self._task, made=self._made).run_many([name]))
         if records[0].failed:
             self._check_undisturbed()
         return self._report(records, len(records[0].seen), shrinks=False)
@@ -205,14 +209,16 @@ class FuzzSession:
         :param executor: makes the runs; None: this process, or so many of its own.
         :param kept: keeps their records until the search is over.
         """
-        self._check_undisturbed()
+        with noting_reads() as noted:
+            self._check_undisturbed()
+        task = self._task if executor is None else self._task_with_files(noted)
         with ExitStack() as stack:
 
             def new_pool() -> Executor:
                 return stack.enter_context(process_pool(jobs, WORK))
 
             maker = RunMaker(
-                self._packed,
+                task,
                 executor,
                 new_executor=new_pool if executor is None and jobs > 1 else None,
                 jobs=jobs if executor is None else max(jobs, PART),
@@ -224,8 +230,14 @@ class FuzzSession:
             records = list(search.go(seeds))
         return self._report(records, len(search.states), shrinks=True)
 
+    def _task_with_files(self, noted: Mapping[str, bytes]) -> Task[RunRecord]:
+        """Return the runs as work for other machines, with the files that the commands have
+        read. Raises CliError."""
+        words = [word for line in self._case.commands for word in line]
+        return task_of(self._case._replace(files=command_files(noted, words)))
+
     def _report(self, records: Sequence[RunRecord], states: int, *, shrinks: bool) -> FuzzReport:
-        world = world_of(self._packed)
+        world = world_of(self._task.case)
         found = [
             self._found(violating, shrinks=shrinks)
             for violating in first_of_each_check(records).values()
@@ -271,7 +283,7 @@ class FuzzSession:
     def _new_run(
         self, name: RunName, left_out: tuple[int, ...] = (), *, explains: bool = False
     ) -> FuzzRun:
-        world = world_of(self._packed)
+        world = world_of(self._task.case)
         return FuzzRun(world, name, left_out, explains=explains)
 
     def shown_run(self) -> FuzzRun:

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kubepy.clusters import FIRST_MOMENT, Cluster
+from kubepy.controlplane.images import image_of
 from kubepy.fuzz.builtin_checks import BUILTINS
-from kubepy.fuzz.cases import ChecksSource, FuzzCase, image_of
+from kubepy.fuzz.cases import ChecksSource, FuzzCase
 from kubepy.storage import yaml
 
 HERE = Path(__file__).parent

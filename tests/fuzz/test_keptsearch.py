@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from kubepy.cli.parallel.runmaker import RunMaker, Task
+from kubepy.controlplane.images import ClusterImage
 from kubepy.fuzz import keptsearch
-from kubepy.fuzz.cases import ClusterImage, FuzzCase
-from kubepy.fuzz.executors import RunMaker, packed
+from kubepy.fuzz.cases import FuzzCase
 from kubepy.fuzz.keptsearch import KeptSearch, record_data, record_of, search_digest
 from kubepy.fuzz.run import RunRecord
 from kubepy.fuzz.session import FuzzFiles, FuzzSession, new_case
+from kubepy.fuzz.workers import task_of
 from kubepy.runtime.oracle import RunName
-from tests.fuzz.test_executors import CHECKS, OPERATOR
+from tests.cli.parallel.test_runmaker import CHECKS, OPERATOR
 
 SEEDS = range(60)
 
@@ -22,7 +24,7 @@ SEEDS = range(60)
 class Interrupted(RunMaker):
     """Is interrupted when it has made so many runs."""
 
-    def __init__(self, case: bytes, most: int) -> None:
+    def __init__(self, case: Task[RunRecord], most: int) -> None:
         super().__init__(case)
         self._left = most
 
@@ -59,7 +61,7 @@ def interrupt(case: FuzzCase, most: int, said: list[str], *, resumes: bool = Fal
 
     def make_runs() -> None:
         with KeptSearch(case, SEEDS, said.append, resumes=resumes) as kept:
-            run_many = kept.kept_by(Interrupted(packed(case), most).run_many, lambda count: None)
+            run_many = kept.kept_by(Interrupted(task_of(case), most).run_many, lambda count: None)
             list(run_many([RunName(seed) for seed in SEEDS]))
 
     with pytest.raises(KeyboardInterrupt):
@@ -205,7 +207,7 @@ def test_short_search_writes_nothing(
 
 
 def test_record_comes_out_of_its_line_as_it_was(case: FuzzCase) -> None:
-    records = list(RunMaker(packed(case)).run_many([RunName(seed) for seed in SEEDS]))
+    records = list(RunMaker(task_of(case)).run_many([RunName(seed) for seed in SEEDS]))
     assert any(record.violation for record in records)
     for record in records:
         assert record_of(record_data(record)) == record

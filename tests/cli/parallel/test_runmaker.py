@@ -16,14 +16,16 @@ from typing import Any
 
 import pytest
 
-from kubepy.cli.processes import process_pool
+from kubepy.cli.parallel import runmaker
+from kubepy.cli.parallel.processes import process_pool
+from kubepy.cli.parallel.runmaker import RunMaker, Task
 from kubepy.clusters import Cluster
-from kubepy.fuzz import executors, fuzz
-from kubepy.fuzz.cases import image_of
-from kubepy.fuzz.executors import RunMaker, packed, run_part
+from kubepy.controlplane.images import image_of
+from kubepy.fuzz import fuzz
 from kubepy.fuzz.reporting import FuzzReport
 from kubepy.fuzz.run import RunRecord
 from kubepy.fuzz.session import WORK, FuzzFiles, new_case
+from kubepy.fuzz.workers import run_part, task_of
 from kubepy.runtime.oracle import RunName
 from kubepy.storage import FolderError
 from tests.waiting import eventually
@@ -74,12 +76,12 @@ def files(tmp_path: Path) -> tuple[str, str]:
 
 
 @pytest.fixture
-def case(files: tuple[str, str]) -> bytes:
-    return packed(new_case(FuzzFiles(files[0], [files[1]]), None))
+def case(files: tuple[str, str]) -> Task[RunRecord]:
+    return task_of(new_case(FuzzFiles(files[0], [files[1]]), None))
 
 
 @pytest.fixture
-def records(case: bytes) -> list[RunRecord]:
+def records(case: Task[RunRecord]) -> list[RunRecord]:
     return list(RunMaker(case).run_many(SEEDS))
 
 
@@ -137,7 +139,7 @@ def test_some_of_the_runs_are_violated(records: list[RunRecord]) -> None:
     assert 0 < len(violated) < len(records)
 
 
-def test_processes_return_the_same_records(case: bytes, records: list[RunRecord]) -> None:
+def test_processes_return_the_same_records(case: Task[RunRecord], records: list[RunRecord]) -> None:
     with process_pool(2, WORK) as pool:
         assert list(RunMaker(case, pool, jobs=2).run_many(SEEDS)) == records
 
@@ -148,20 +150,20 @@ def test_cluster_without_a_seed_has_the_same_records_everywhere(tmp_path: Path) 
     with cluster._open() as local:
         image = image_of(local)
     files = FuzzFiles(checks=["bounds"], commands=[["set", "image", "deploy/web", "web=web:2"]])
-    case = packed(new_case(files, image))
+    case = task_of(new_case(files, image))
     with process_pool(1, WORK) as pool:
         records = list(RunMaker(case, pool).run_many(SEEDS[:2]))
     assert records == list(RunMaker(case).run_many(SEEDS[:2]))
     assert all(record.writes > 5 for record in records)
 
 
-def test_threads_return_the_same_records(case: bytes, records: list[RunRecord]) -> None:
+def test_threads_return_the_same_records(case: Task[RunRecord], records: list[RunRecord]) -> None:
     with ThreadPoolExecutor(3) as pool:
         assert list(RunMaker(case, pool, jobs=3).run_many(SEEDS)) == records
 
 
 def test_order_in_which_parts_are_done_does_not_matter(
-    case: bytes, records: list[RunRecord]
+    case: Task[RunRecord], records: list[RunRecord]
 ) -> None:
     executor = Backwards()
     assert list(RunMaker(case, executor, jobs=2).run_many(SEEDS)) == records
@@ -180,7 +182,7 @@ def test_report_does_not_depend_on_executor(files: tuple[str, str]) -> None:
 
 
 def test_processes_begin_when_enough_is_left_to_do(
-    case: bytes, records: list[RunRecord], monkeypatch: pytest.MonkeyPatch
+    case: Task[RunRecord], records: list[RunRecord], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun = []
 
@@ -189,11 +191,11 @@ def test_processes_begin_when_enough_is_left_to_do(
         return begun[-1]
 
     few = RunMaker(case, new_executor=new_executor, expected=len(SEEDS))
-    monkeypatch.setattr(executors, "PAYS", 1e9)
+    monkeypatch.setattr(runmaker, "PAYS", 1e9)
     assert list(few.run_many(SEEDS)) == records
     assert not begun
     many = RunMaker(case, new_executor=new_executor, expected=len(SEEDS))
-    monkeypatch.setattr(executors, "PAYS", 0.0)
+    monkeypatch.setattr(runmaker, "PAYS", 0.0)
     assert list(many.run_many(SEEDS)) == records
     assert len(begun) == 1
 
@@ -203,19 +205,19 @@ def test_processes_begin_when_enough_is_left_to_do(
 
 @pytest.mark.parametrize("lost", [[0], [2], [0, 1, 2], [0, 3]])
 def test_lost_runs_are_made_again(
-    case: bytes, records: list[RunRecord], lost: Sequence[int]
+    case: Task[RunRecord], records: list[RunRecord], lost: Sequence[int]
 ) -> None:
     executor = Loses(lost)
     assert list(RunMaker(case, executor, jobs=1).run_many(SEEDS)) == records
     assert executor.calls > 3
 
 
-def test_run_whose_worker_is_always_lost_is_named(case: bytes) -> None:
+def test_run_whose_worker_is_always_lost_is_named(case: Task[RunRecord]) -> None:
     with pytest.raises(FolderError, match="run 0: each of 3 processes that made it has ended"):
         list(RunMaker(case, Loses(range(100_000))).run_many(SEEDS))
 
 
-def ending(tmp_path: Path, condition: str) -> bytes:
+def ending(tmp_path: Path, condition: str) -> Task[RunRecord]:
     """Return a case whose workload ends its process on a condition."""
     operator = tmp_path / "ending.py"
     operator.write_text(
@@ -226,10 +228,10 @@ def ending(tmp_path: Path, condition: str) -> bytes:
         "    cluster.client.create({'apiVersion': 'v1', 'kind': 'ConfigMap',\n"
         "        'metadata': {'name': 'a', 'namespace': 'default'}})\n"
     )
-    return packed(new_case(FuzzFiles(str(operator), ["settles"]), None))
+    return task_of(new_case(FuzzFiles(str(operator), ["settles"]), None))
 
 
-def made_by_processes(case: bytes) -> list[RunRecord]:
+def made_by_processes(case: Task[RunRecord]) -> list[RunRecord]:
     with ExitStack() as stack:
 
         def new_pool() -> Executor:
@@ -264,7 +266,7 @@ def test_broken_executor_of_somebody_else_is_said(tmp_path: Path) -> None:
 def test_error_of_a_worker_is_one_line(tmp_path: Path) -> None:
     operator = tmp_path / "operator.py"
     operator.write_text("def workload(cluster):\n    raise ValueError('no\\nthing')\n")
-    case = packed(new_case(FuzzFiles(str(operator), ["settles"]), None))
+    case = task_of(new_case(FuzzFiles(str(operator), ["settles"]), None))
     with process_pool(1, WORK) as pool, pytest.raises(FolderError) as raised:
         list(RunMaker(case, pool).run_many(SEEDS))
     assert str(raised.value) == f"{operator}:2: workload: ValueError: no\\nthing"

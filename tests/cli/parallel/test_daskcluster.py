@@ -1,4 +1,4 @@
-"""A cluster of Dask makes the runs of a fuzz."""
+"""A cluster of Dask makes the runs of a fuzz, and of a plan."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from kubepy import Cluster
 from kubepy.cli.errors import CliError
-from kubepy.fuzz import daskcluster
-from kubepy.fuzz.executors import RunMaker, packed
+from kubepy.cli.parallel import daskcluster
+from kubepy.cli.parallel.runmaker import RunMaker
 from kubepy.fuzz.session import FuzzFiles, new_case
+from kubepy.fuzz.workers import task_of
 from kubepy.runtime.oracle import RunName
-from tests.fuzz.test_executors import CHECKS, OPERATOR
+from tests.cli.parallel.test_plan import WEB
+from tests.cli.parallel.test_runmaker import CHECKS, OPERATOR
 
 pytest.importorskip("distributed")
 
@@ -55,7 +58,7 @@ def test_dask_returns_the_same_records(address: str, tmp_path: Path) -> None:
     operator, checks = tmp_path / "own.py", tmp_path / "checks.yaml"
     operator.write_text(OPERATOR + "#" * daskcluster.LARGE)
     checks.write_text(CHECKS)
-    case = packed(new_case(FuzzFiles(str(operator), [str(checks)]), None))
+    case = task_of(new_case(FuzzFiles(str(operator), [str(checks)]), None))
     executor = daskcluster.DaskExecutor(address)
     try:
         records = list(RunMaker(case, executor, jobs=executor.workers).run_many(SEEDS))
@@ -63,6 +66,19 @@ def test_dask_returns_the_same_records(address: str, tmp_path: Path) -> None:
     finally:
         executor.shutdown(cancel_futures=True)
     assert records == list(RunMaker(case).run_many(SEEDS))
+
+
+def test_dask_makes_the_runs_of_a_plan(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "web.yaml").write_text(WEB)
+    with Cluster.temporary(nodes=2) as cluster:
+        line = "plan -o json --runs=6 --ready-after=5s..20s"
+        here = cluster.run(f"{line} apply -f m", check=True).stdout
+        there = cluster.run(f"{line} --on={address} apply -f m", check=True).stdout
+    assert there == here
 
 
 def test_worker_with_another_version_is_refused(

@@ -11,69 +11,75 @@ version opens.
 from __future__ import annotations
 
 import os
-import pickle
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
-from threading import Lock
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from kubepy import __version__
-from kubepy.fuzz.cases import FuzzCase, World
-from kubepy.fuzz.run import RunRecord, run_once
 from kubepy.quoting import printable
-from kubepy.runtime.oracle import RunName, parse_run
 from kubepy.storage import FolderError
 
 PART = 8  # runs that are handed out together, at most
 PARTS_EACH = 4  # of a round for each worker, so that none waits long for another
 PAYS = 5.0  # seconds of computing left, from which on processes are begun: each takes 1 to start
 MOST_TRIES = 3  # of a run that is made alone
-KEPT_WORLDS = 2
-
-PartAnswer = tuple[list[RunRecord], str]  # the records; or why a run could not be made
-
-_worlds: dict[bytes, World] = {}  # those that this process has opened, by their cases
-_one_at_a_time = Lock()  # runs of one process, whose executor may have several threads
+Record = TypeVar("Record")
 
 
-def run_part(version: str, case: bytes, names: Sequence[str]) -> PartAnswer:
-    """Make some runs in this process.
+class PartFailed(FolderError):
+    """A part of the runs could not be made.
 
-    :param version: of the kubepy that asks.
-    :param case: as :func:`packed` returns it.
+    :ivar said: what the command that failed has said on stderr; "" where the message says it.
     """
-    if version != __version__:
-        return [], f"a worker has kubepy {__version__}, and this is kubepy {version}"
-    with _one_at_a_time:
-        try:
-            world = world_of(case)
-            return [run_once(world, parse_run(name)) for name in names], ""
-        except FolderError as error:
-            return [], str(error)
+
+    def __init__(self, message: str, said: str = "") -> None:
+        super().__init__(printable(message))
+        self.said = said
 
 
-def packed(case: FuzzCase) -> bytes:
-    """Return a case as it is sent to workers. It is unpacked from memory, never from a file."""
-    return pickle.dumps(case)
+class PartAnswer(NamedTuple, Generic[Record]):
+    """What a worker answers.
+
+    :ivar error: why a run could not be made; "" where all are.
+    :ivar said: what was said about it already, in full lines.
+    """
+
+    records: Sequence[Record]
+    error: str = ""
+    said: str = ""
 
 
-def world_of(case: bytes) -> World:
-    """Return a case as it is open in this process. Raises FolderError."""
-    world = _worlds.get(case)
-    if world is None:
-        while len(_worlds) >= KEPT_WORLDS:
-            del _worlds[next(iter(_worlds))]
-        world = _worlds[case] = World(pickle.loads(case))
-    return world
+class Task(NamedTuple, Generic[Record]):
+    """What workers do.
+
+    :ivar work: makes some runs; it is told the version of the kubepy that asks, the case, and the
+        names of the runs. Workers are sent the name of this function.
+    :ivar case: what the runs begin with, as bytes.
+    """
+
+    work: Callable[[str, bytes, Sequence[str]], PartAnswer[Record]]
+    case: bytes
+
+    def submit(self, executor: Executor, names: Sequence[str]) -> Future[PartAnswer[Record]]:
+        """Hand out some runs. Raises BrokenExecutor."""
+        return executor.submit(self.work, __version__, self.case, names)
 
 
-class _Part:
+def other_version(version: str) -> str:
+    """Return why this process makes no runs for the kubepy of another version; "" if it does."""
+    if version == __version__:
+        return ""
+    return f"a worker has kubepy {__version__}, and this is kubepy {version}"
+
+
+class _Part(Generic[Record]):
     """Some runs that were handed out together.
 
     :ivar losses: how often the worker that made them was lost.
     """
 
-    def __init__(self, names: Sequence[RunName], future: Future[PartAnswer]) -> None:
+    def __init__(self, names: Sequence[str], future: Future[PartAnswer[Record]]) -> None:
         self.names = names
         self.future = future
         self.losses = 0
@@ -85,10 +91,10 @@ class _Part:
         return self.future.cancelled() or is_loss(self.future.exception())
 
 
-class RunMaker:
+class RunMaker(Generic[Record]):
     """Makes the runs of a case.
 
-    :param case: as :func:`packed` returns it.
+    :param task: makes some of them, in whichever process.
     :param executor: makes them; None: this process.
     :param new_executor: makes another executor: where the first one is broken; and where there is
         none, when so much is left to do that it pays.
@@ -99,7 +105,7 @@ class RunMaker:
 
     def __init__(
         self,
-        case: bytes,
+        task: Task[Record],
         executor: Executor | None = None,
         *,
         new_executor: Callable[[], Executor] | None = None,
@@ -107,7 +113,7 @@ class RunMaker:
         expected: int = 0,
         made: Callable[[int], object] = lambda count: None,
     ) -> None:
-        self._case = case
+        self._task = task
         self._executor = executor
         self._new_executor = new_executor
         self._jobs = jobs
@@ -117,8 +123,12 @@ class RunMaker:
         self._seconds = 0.0  # that the runs in this process took, without the first
         self._counted = 0  # these runs
 
-    def run_many(self, names: Sequence[RunName]) -> Iterator[RunRecord]:
-        """Make runs, and yield their records in this order. Raises FolderError."""
+    def run_many(self, runs: Sequence[Any]) -> Iterator[Record]:
+        """Make runs, and yield their records in this order. Raises PartFailed.
+
+        :param runs: workers are sent their texts.
+        """
+        names = list(map(str, runs))
         done = 0
         while done < len(names) and not self._has_executor():
             yield from self._taken(self._run_here(names[done]))
@@ -136,9 +146,9 @@ class RunMaker:
                 self._executor = self._new_executor()
         return self._executor is not None
 
-    def _run_here(self, name: RunName) -> PartAnswer:
+    def _run_here(self, name: str) -> PartAnswer[Record]:
         begun = time.process_time()
-        answer = run_part(__version__, self._case, [str(name)])
+        answer = self._task.work(__version__, self._task.case, [name])
         if self._count:
             self._seconds += time.process_time() - begun
             self._counted += 1
@@ -146,9 +156,9 @@ class RunMaker:
 
     # --- elsewhere
 
-    def _run_elsewhere(self, names: Sequence[RunName]) -> Iterator[RunRecord]:
+    def _run_elsewhere(self, names: Sequence[str]) -> Iterator[Record]:
         size = max(1, min(PART, len(names) // (self._jobs * PARTS_EACH)))
-        parts: list[_Part] = []
+        parts: list[_Part[Record]] = []
         try:
             for begin in range(0, len(names), size):
                 some = names[begin : begin + size]
@@ -161,28 +171,27 @@ class RunMaker:
             for part in parts:
                 part.future.cancel()
 
-    def _submit(self, names: Sequence[RunName]) -> Future[PartAnswer]:
-        words = [str(name) for name in names]
+    def _submit(self, names: Sequence[str]) -> Future[PartAnswer[Record]]:
         assert self._executor is not None
         try:
-            return self._executor.submit(run_part, __version__, self._case, words)
+            return self._task.submit(self._executor, names)
         except BrokenExecutor as error:
             if self._new_executor is None:
-                raise FolderError(
+                raise PartFailed(
                     "the executor has lost its workers, and makes no further runs"
                 ) from error
             self._executor = self._new_executor()
-            return self._executor.submit(run_part, __version__, self._case, words)
+            return self._task.submit(self._executor, names)
 
-    def _records(self, parts: Sequence[_Part]) -> list[RunRecord]:
+    def _records(self, parts: Sequence[_Part[Record]]) -> list[Record]:
         """Wait for the first of these parts. Where its worker was lost, hand out again what was
         lost with it, and make the runs of this part one by one when it is lost again. Raises
-        FolderError."""
+        PartFailed."""
         part = parts[0]
         while True:
             try:
                 return self._taken(self._answer(part.future))
-            except FolderError:
+            except PartFailed:
                 raise
             except Exception as error:
                 if not is_loss(error):
@@ -194,34 +203,33 @@ class RunMaker:
                     lost.losses += 1
                     lost.future = self._submit(lost.names)
 
-    def _run_alone(self, name: RunName) -> list[RunRecord]:
-        """Make a run that is perhaps what ends its workers. Raises FolderError if it is."""
+    def _run_alone(self, name: str) -> list[Record]:
+        """Make a run that is perhaps what ends its workers. Raises PartFailed if it is."""
         for _ in range(MOST_TRIES):
             try:
                 return self._taken(self._answer(self._submit([name])))
-            except FolderError:
+            except PartFailed:
                 raise
             except Exception as error:
                 if not is_loss(error):
                     raise
-        raise FolderError(f"run {name}: each of {MOST_TRIES} processes that made it has ended")
+        raise PartFailed(f"run {name}: each of {MOST_TRIES} processes that made it has ended")
 
-    def _answer(self, future: Future[PartAnswer]) -> PartAnswer:
-        """Wait for what a worker answers. Raises FolderError where it has no kubepy."""
+    def _answer(self, future: Future[PartAnswer[Record]]) -> PartAnswer[Record]:
+        """Wait for what a worker answers. Raises PartFailed where it has no kubepy."""
         try:
             return future.result()
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] != "kubepy":
                 raise
-            raise FolderError(f"a worker cannot import kubepy {__version__}: {error}") from error
+            raise PartFailed(f"a worker cannot import kubepy {__version__}: {error}") from error
 
-    def _taken(self, answer: PartAnswer) -> list[RunRecord]:
-        records, error = answer
-        if error:
-            raise FolderError(printable(error))
-        self._count += len(records)
-        self._made(len(records))
-        return records
+    def _taken(self, answer: PartAnswer[Record]) -> list[Record]:
+        if answer.error:
+            raise PartFailed(answer.error, answer.said)
+        self._count += len(answer.records)
+        self._made(len(answer.records))
+        return list(answer.records)
 
 
 def is_loss(error: BaseException | None) -> bool:

@@ -32,8 +32,8 @@ class Search:
         self.states: set[int] = set()
 
     def go(self, seeds: Sequence[int]) -> Iterator[RunRecord]:
-        """Make the runs of seeds, and branches; yield their records, each round in the order of its
-        seeds."""
+        """Make the runs of seeds, and branches; yield their records without what only the search
+        needs, each round in the order of its seeds."""
         for begin in range(0, len(seeds), ROUND):
             end = begin + ROUND
             names = [RunName(seed) for seed in seeds[begin:end]]
@@ -41,12 +41,12 @@ class Search:
             for record in self._run_many(names):
                 for branch in self._branches(record):
                     branches[str(branch)] = branch
-                yield record
+                yield _slim(record)
             unique = list(branches.values())
             chosen = _spread(unique, BRANCHES)
             for record in self._run_many(chosen):
                 self._note_states(record)
-                yield record
+                yield _slim(record)
 
     def _branches(self, record: RunRecord) -> list[RunName]:
         """Return the branches near what is new in a run."""
@@ -63,6 +63,13 @@ class Search:
 
     def _note_states(self, record: RunRecord) -> None:
         self.states.update(seen.digest for seen in record.seen)
+
+
+def _slim(record: RunRecord) -> RunRecord:
+    """Return a record of which a million fit into memory: a run without a violation has no choices
+    that anybody asks for."""
+    choices = () if record.violation is None else record.choices
+    return record._replace(seen=(), choices=choices)
 
 
 def _branch(record: RunRecord, seen: Seen) -> RunName | None:

@@ -13,7 +13,7 @@ ACCEPTANCE := tests/bundles tests/cli tests/clients tests/conformance tests/pyth
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 PYTEST := $(BIN)/pytest -n $(shell expr $(CORES) \* 3 / 2) --dist worksteal
 
-.PHONY: demo serve test unit acceptance clients test-etcd test-interop etcd torture fuzz bundles check bench bench-short bench-record bench-parts pythons completions docs generated clean
+.PHONY: demo serve test unit coverage acceptance clients test-etcd test-interop etcd torture fuzz bundles check bench bench-short bench-record bench-parts pythons completions docs generated clean
 
 demo: $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/demo.sh
@@ -29,7 +29,12 @@ test: $(VENV)/.installed
 	$(PYTEST)
 
 unit: $(VENV)/.installed
+	$(PYTEST) $(UNIT)
+
+# The lines that unit tests run, and the limit of their share: tracing them takes as long again as the tests
+coverage: $(VENV)/.installed
 	$(PYTEST) $(UNIT) --cov --cov-report= --cov-fail-under=0  # `coverage report` has the limit
+	$(BIN)/coverage report
 
 acceptance: $(VENV)/.installed
 	$(PYTEST) $(ACCEPTANCE)
@@ -77,7 +82,6 @@ check: $(VENV)/.installed
 	$(BIN)/lint-imports
 	$(BIN)/python tools/measure_house.py
 	$(MAKE) unit
-	$(BIN)/coverage report
 
 # The table of the README, measured: make bench ROWS="get label-large"; `python -m tests.benchmarks --help` tells more
 ROWS ?=

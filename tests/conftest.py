@@ -8,7 +8,7 @@ Hypothesis tries the same examples each time, so that no test fails by chance.
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import is_hypothesis_test, settings
+from hypothesis import settings
 
 from kubepy.storage import frozen
 from tests.etcd import etcd_address, etcd_server, own_etcd
@@ -21,48 +21,6 @@ frozen.is_on = True
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
-
-# Tests run in half the time where coverage is not traced. Properties, and the tests of these
-# modules, run lines of kubepy a thousand times that other tests run, too: without them `coverage
-# report` says 0.9 % less.
-UNTRACED = {
-    "api": {"protobuf", "goformat"},
-    "apiserver": {"random_requests", "valid_objects"},
-    "controllers": {
-        "bounds",
-        "daemonset_invariants",
-        "deployment_invariants",
-        "faults",
-        "garbagecollector_model",
-        "job",
-        "moments",
-        "namespace",
-        "once_and_watch",
-        "statefulset_invariants",
-        "time",
-        "transcripts",
-    },
-    "insight": {
-        "availability",
-        "timeline",
-        "why_healthy",
-        "why_incidents",
-        "why_pages",
-        "why_placement",
-    },
-    "kubelet": {"pacing", "restarts"},
-    "server": {"connections", "fuzz", "watch_faults", "watch_histories"},
-    "storage": {"contract", "faults", "forks", "model", "round_trip", "sums", "yaml_dump"},
-}
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        modules = UNTRACED.get(item.path.parent.name, ())
-        if item.path.stem.removeprefix("test_") in modules or is_hypothesis_test(
-            getattr(item, "obj", None)
-        ):
-            item.add_marker(pytest.mark.no_cover)
 
 
 @pytest.fixture(scope="session", autouse=True)

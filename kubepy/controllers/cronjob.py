@@ -65,8 +65,7 @@ class CronJobState(NamedTuple):
         return self.status.get("active") or []
 
     def is_active(self, job: Job) -> bool:
-        uid = uid_of(job)
-        return any(reference.get("uid") == uid for reference in self.active)
+        return is_active(self.with_status(), job)
 
     def without_active(self, uid: str) -> CronJobState:
         left = [reference for reference in self.active if reference.get("uid") != uid]
@@ -78,6 +77,16 @@ class CronJobState(NamedTuple):
     def with_status(self) -> CronJob:
         """Return the CronJob with the status as it is by now."""
         return {**self.cron_job, "status": self.status}
+
+
+def active_jobs(cron_job: CronJob) -> list[ObjectReference]:
+    """Return the Jobs that the status of a CronJob names as active."""
+    return (cron_job.get("status") or {}).get("active") or []
+
+
+def is_active(cron_job: CronJob, job: Job) -> bool:
+    uid = uid_of(job)
+    return any(reference.get("uid") == uid for reference in active_jobs(cron_job))
 
 
 # --- actions and steps ----------------------------------------------------------------------------
@@ -320,24 +329,38 @@ class CronJobController:
             errors.append(error)
 
         try:
-            if state.status != (cron_job.get("status") or {}):
-                self._cron_job_writer.update_status(cron_job, state.status)
+            if state.status != (state.cron_job.get("status") or {}):
+                self._cron_job_writer.update_status(state.cron_job, state.status)
         except Status as error:
             errors.append(error)
 
         raise_all(errors)
 
     def observe(self, key: Key, cron_job: CronJob) -> CronJobState:
-        """Gather the state of a CronJob. Raises Status."""
+        """Gather the state of a CronJob, as it is stored where the one in the cache is older than
+        one of its Jobs. Raises Status."""
         jobs = list(self._jobs.controlled_by(cron_job))
+        cron_job = self._current(cron_job, jobs)
         status = cron_job.get("status") or {}
         uids = {uid_of(job) for job in jobs}
         missing = [
             reference.get("uid", "")
-            for reference in status.get("active") or ()
+            for reference in active_jobs(cron_job)
             if reference.get("uid") not in uids and self._find(cron_job, reference["name"]) is None
         ]
         return CronJobState(key, cron_job, status, jobs, frozenset(missing), self._clock.now())
+
+    def _current(self, cron_job: CronJob, jobs: Sequence[Job]) -> CronJob:
+        """Return a CronJob, as it is stored if that has a Job active which it does not know
+        (``syncCronJob``). Raises Status."""
+        unknown = [
+            uid_of(job) for job in jobs if not finished_type(job) and not is_active(cron_job, job)
+        ]
+        if not unknown:
+            return cron_job
+        stored = self._cron_job_writer.get(namespace_of(cron_job), name_of(cron_job))
+        known = {reference.get("uid") for reference in active_jobs(stored)}
+        return stored if known.intersection(unknown) else cron_job
 
     def _find(self, cron_job: CronJob, name: str) -> Job | None:
         """Return a Job of the CronJob's namespace as it is stored. Raises Status."""

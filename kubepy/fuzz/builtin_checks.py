@@ -92,7 +92,7 @@ class BuiltinChecks:
         self._start = cluster.clock.now()
         self._first_revision = cluster.client.revision()
         self._before = cluster.store.state()
-        self._conflicts: dict[tuple[str, Key], int] = {}  # in a row
+        self._conflicts: dict[tuple[str, Key], list[datetime]] = {}  # the moments of those in a row
         if BOUNDS in names:
             lists.add_resource(PODS).abstracts.append(pod_tokens)
             for resource in SCALED:
@@ -109,10 +109,13 @@ class BuiltinChecks:
         if not isinstance(error, errors.Conflict):
             self.note_success(controller, key)
             return None
-        count = self._conflicts[controller, key] = self._conflicts.get((controller, key), 0) + 1
-        if count <= MOST_CONFLICTS:
+        moments = self._conflicts.setdefault((controller, key), [])
+        now = self._cluster.clock.now()
+        if moments[-1:] != [now]:  # no time passes while it looks again for each event
+            moments.append(now)
+        if len(moments) <= MOST_CONFLICTS:
             return None
-        failures = f"{count} times in a row at {said(key)} with Conflict"
+        failures = f"{len(moments)} times in a row at {said(key)} with Conflict"
         message = f"The controller {controller} failed {failures}: {error}"
         return Breach(CONFLICT_STORM, None, key, 0, message)
 

@@ -20,6 +20,7 @@ from kubepy.controllers.cronjob import (
     latest_start,
     next_start,
 )
+from kubepy.runtime.informers import Lister
 from tests.controllers.conftest import Lab
 
 RESOURCE = "cronjobs.batch"
@@ -232,6 +233,22 @@ def test_forbid_starts_nothing_beside_job_that_runs(lab):
         "Normal JobAlreadyActive: Not starting job because prior execution is running and "
         "concurrency policy is Forbid"
     )
+
+
+def test_forbid_counts_the_job_that_only_the_stored_status_knows(lab, monkeypatch):
+    make(lab, outcome="ready", concurrencyPolicy="Forbid")
+    older = lab.client.get(RESOURCE, "tick", namespace="default")
+    at(lab, 10 * MINUTE + 1)
+    get = Lister.get
+
+    def get_older(lister: Any, namespace: str, name: str) -> Any:
+        found = get(lister, namespace, name)
+        return older if found is not None and found["kind"] == "CronJob" else found
+
+    monkeypatch.setattr(Lister, "get", get_older)
+    at(lab, 20 * MINUTE + 1)
+    assert jobs(lab) == [minute("10:10")]
+    assert "UnexpectedJob" not in "".join(said(lab))
 
 
 def test_replace_deletes_job_that_runs(lab):

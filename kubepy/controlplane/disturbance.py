@@ -210,6 +210,7 @@ class DisturbedControllers(FunctionControllers):
         self._disturbs_all = disturbs_all
         self.disturbs_until: datetime | None = None
         self._points: Counter[str] = Counter()  # met so far, by purpose
+        self._disturbed: dict[str, DisturbedReconciler] = {}  # by their names
 
     def for_fork(self) -> FunctionControllers:
         """Return the operator's controllers for a fork, on which nothing is disturbed."""
@@ -239,7 +240,14 @@ class DisturbedControllers(FunctionControllers):
         if name == "kubelet" or not self.is_afflicted(name):
             return new_reconciler(context)
         build = PromptReconciler if self._hears_at_once() else DisturbedReconciler
-        return build(name, new_reconciler, context, self, RunProcess())
+        reconciler = build(name, new_reconciler, context, self, RunProcess())
+        self._disturbed[name] = reconciler
+        return reconciler
+
+    def is_behind(self, name: str) -> bool:
+        """Return whether a controller has not heard yet of something, as it is disturbed."""
+        reconciler = self._disturbed.get(name)
+        return reconciler is not None and reconciler.is_behind
 
     def _hears_at_once(self) -> bool:
         """Return whether no watch event is late in this run."""
@@ -257,6 +265,7 @@ class DisturbedControllers(FunctionControllers):
 
             reconciler = DisturbedReconciler(name, new, context, self, process)
             reconciler.begin_later(0.0)
+            self._disturbed[name] = reconciler
             built.append(reconciler)
         return built
 

@@ -344,6 +344,11 @@ class FaultyReconciler:
 
     # --- watch events
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether it has not heard yet of something that is stored."""
+        return any(self._late.values())
+
     def _receive(self, event: WatchEvent) -> None:
         """Take an event from the manager: hand it on, or keep it until it is due."""
         self._follow_listing()

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.api.clock import ClockLimit, later
-from kubepy.api.errors import Status
+from kubepy.api.errors import Conflict, Status
 from kubepy.api.meta import Object, name_of
 from kubepy.api.values.goformat import format_duration
 from kubepy.clusters import Cluster
@@ -288,7 +288,8 @@ class FuzzRun:
             self._suite.note_success(controller, key)
         else:
             self._note_raised(controller, error)
-            self._suite.note_failure(controller, key, error)
+            if not (isinstance(error, Conflict) and self._added.is_behind(controller)):
+                self._suite.note_failure(controller, key, error)
             if self._suite.violation is not None:
                 self._manager.halt()
 

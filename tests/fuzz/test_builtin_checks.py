@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -332,8 +331,6 @@ def failures(check: str) -> tuple[Run, Callable[[Exception], Violation | None]]:
     run = Run(checks=(check,))
 
     def fail(error: Exception) -> Violation | None:
-        clock = run.local.clock
-        clock.move_to(clock.now() + timedelta(seconds=1))
         run.suite.note_failure("worker", WEB, error)
         return run.suite.violation
 
@@ -358,16 +355,6 @@ def test_conflict_storm_is_more_than_twenty_in_a_row() -> None:
         "The controller worker failed 21 times in a row at deployments.apps default/web with "
         "Conflict: changed meanwhile"
     )
-
-
-def test_conflicts_of_one_moment_count_as_one() -> None:
-    run, fail = failures("no-conflict-storm")
-    for _ in range(20):
-        assert fail(conflict()) is None
-        for _ in range(3):
-            run.suite.note_failure("worker", WEB, conflict())
-    assert run.suite.violation is None
-    assert fail(conflict()) is not None
 
 
 def test_conflicts_of_other_objects_and_controllers_are_counted_apart() -> None:

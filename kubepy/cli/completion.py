@@ -67,7 +67,11 @@ _kubepy() {
     compadd -Q -S '' -- ${(M)candidates:#*[=/,:]}
     compadd -Q -- ${candidates:#*[=/,:]}
 }
-compdef _kubepy kubepy
+if [ "$funcstack[1]" = "_kubepy" ]; then
+    _kubepy  # zsh has just loaded this file, to complete a word
+else
+    compdef _kubepy kubepy
+fi
 """
 FISH = """# fish completion for kubepy
 function __kubepy_complete

@@ -13,7 +13,7 @@ ACCEPTANCE := tests/bundles tests/cli tests/clients tests/conformance tests/pyth
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 PYTEST := $(BIN)/pytest -n $(shell expr $(CORES) \* 3 / 2) --dist worksteal
 
-.PHONY: demo serve test unit coverage acceptance clients test-etcd test-interop etcd torture fuzz bundles check bench bench-short bench-record bench-parts pythons completions docs generated clean
+.PHONY: demo serve test unit coverage acceptance clients test-etcd test-interop etcd torture fuzz bundles check bench bench-short bench-record bench-parts pythons completions man release-check release-build release-inspect release-try release-sbom release-files try-action docs generated clean
 
 demo: $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/demo.sh
@@ -76,8 +76,8 @@ bundles: $(VENV)/.installed
 	$(BIN)/python tools/run_bundles.py $(DIR)
 
 check: $(VENV)/.installed
-	$(BIN)/ruff check kubepy tests tools
-	$(BIN)/ruff format --check --quiet kubepy tests tools
+	$(BIN)/ruff check kubepy tests tools packaging
+	$(BIN)/ruff format --check --quiet kubepy tests tools packaging
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/measure_house.py
@@ -113,6 +113,40 @@ pythons: $(VENV)/.installed
 
 completions: $(VENV)/.installed
 	for shell in bash zsh fish; do $(BIN)/kubepy completion $$shell > completions/kubepy.$$shell; done
+
+# The manual pages in man/, made of what `--help` prints
+man: $(VENV)/.installed
+	$(BIN)/python tools/write_man_pages.py
+
+# A release of the commit that is checked out, up to where it would be published; the release workflow
+# runs the same steps (docs/releasing.md)
+RELEASE := $(VENV)/release
+RELEASE_STEP := $(RELEASE)/bin/python packaging/release.py
+release-check: release-build release-inspect release-try release-sbom release-files
+
+release-build: $(RELEASE)/.installed
+	$(RELEASE_STEP) build
+
+release-inspect: $(RELEASE)/.installed
+	$(RELEASE_STEP) inspect
+
+release-try: $(RELEASE)/.installed
+	$(RELEASE_STEP) try
+
+release-sbom: $(RELEASE)/.installed
+	$(RELEASE_STEP) sbom
+
+release-files: $(RELEASE)/.installed
+	$(RELEASE_STEP) files
+
+# The GitHub Action with a kubepy that it installs, on a repository with two pull requests
+try-action: $(VENV)/.installed
+	$(BIN)/python -m tests.try_action
+
+$(RELEASE)/.installed: packaging/requirements.txt
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check -r packaging/requirements.txt
+	touch $@
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -95,7 +95,8 @@ def build() -> None:
         _build_into(second, from_sdist=False, umask="077", more=surroundings)
         names = _compare(first / "dist", second / "dist")
 
-        shutil.rmtree(DIST, ignore_errors=True)
+        for folder in (DIST, EXTRAS):  # which may hold files of another version
+            shutil.rmtree(folder, ignore_errors=True)
         DIST.mkdir()
         for name in names:
             shutil.copyfile(first / "dist" / name, DIST / name)

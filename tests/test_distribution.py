@@ -35,8 +35,10 @@ TEXTS = [
     and not name.endswith((".json", ".b64", ".gz", ".br", ".zst"))
 ]
 PAGES = [path for path in TEXTS if path.suffix in (".md", ".yaml", ".yml", ".toml")]
+# Behind --from (uvx) stands the program of that package, which is ours.
 BY_NAME = re.compile(
-    r"\b(install|inject|add|tool run|uvx)\b[^\n`&|]*[\s'\"]kubepy(?=['\"\s\[=<>~@,;`)]|$)"
+    r"\b(?!uvx --from \S+ kubepy)(install|inject|add|tool run|uvx)\b"
+    r"[^\n`&|]*[\s'\"]kubepy(?=['\"\s\[=<>~@,;`)]|$)"
 )
 EXTRA = re.compile(r"(?<![\w-])kubepy\[")
 # Names that are reserved for examples, this machine, addresses in a cluster, and names of XML.
@@ -91,10 +93,20 @@ def test_no_text_tells_to_install_package_of_that_name(pattern: re.Pattern[str])
         'uv tool install "kubepy"',
         "uv add kubepy",
         "`pip install kubepy`",
+        "uvx kubepy",
+        "uvx --from kubepy-cluster --with kubepy kubepy",
     ],
 )
 def test_pattern_finds_commands_that_install_package_of_that_name(line: str) -> None:
     assert BY_NAME.search(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["pip install kubepy-cluster", "uvx --from kubepy-cluster kubepy", "uvx --from a.whl kubepy"],
+)
+def test_pattern_lets_commands_be_that_install_ours(line: str) -> None:
+    assert not BY_NAME.search(line)
 
 
 def test_no_page_names_addresses_of_others() -> None:

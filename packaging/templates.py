@@ -11,6 +11,7 @@ import hashlib
 import io
 import os
 import re
+import sys
 import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,6 +19,9 @@ from pathlib import Path
 from packaging.version import Version
 
 PROJECT = Path(__file__).parents[1]
+sys.path.insert(0, str(PROJECT / "tools"))
+from hatch_build import with_addresses  # noqa: E402  # found by the line above
+
 PACKAGING = PROJECT / "packaging"
 # Stands for the address where nothing is published.
 NOWHERE = "https://forge.example/OWNER/REPO"
@@ -78,7 +82,7 @@ def fill(folder: Path, version: str, sdist: Path, wheel: Path) -> Iterator[Path]
 
     notes = folder / "NOTES.md"
     _, text = section_of((PROJECT / "CHANGELOG.md").read_text(), version)
-    notes.write_text(text)
+    notes.write_text(with_addresses(text, repository, f"v{version}"))
     yield notes
 
 

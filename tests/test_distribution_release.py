@@ -141,6 +141,12 @@ def test_changelog_begins_with_what_is_unreleased_and_goes_back_by_version() -> 
     assert len(versions) == len(set(versions))
 
 
+def test_links_of_notes_lead_into_repository(release: Path) -> None:
+    notes = (release / "NOTES.md").read_text()
+    assert "](https://forge.example/o/r/blob/v0.4.0/docs/plan.md)" in notes
+    assert "](docs/" not in notes
+
+
 # --- Homebrew and krew ----------------------------------------------------------------------------
 
 

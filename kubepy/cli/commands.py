@@ -83,6 +83,7 @@ with lazy_imports():
     from kubepy.cli.set import pod_template as set_pod_template
     from kubepy.cli.set import selector as set_selector
     from kubepy.cli.set import subject as set_subject
+    from kubepy.demo import command as demo_command
     from kubepy.fuzz import command as fuzz_command
 
 _SECRET_EXAMPLES = """
@@ -337,6 +338,12 @@ GIT: dict[str, Entry] = {
         "Remove the fields that the system writes (git's filter process)",
     ),
 }
+DEMO: dict[str, Entry] = {
+    "challenge": Entry(lambda: demo_command.challenge, "Make a broken cluster to repair"),
+    "grade": Entry(lambda: demo_command.grade_, "Say whether the cluster is repaired"),
+    "hint": Entry(lambda: demo_command.hint, "Print a hint for the challenge in use"),
+    "verify": Entry(lambda: demo_command.verify_, "Check the file of a challenge"),
+}
 KUBERC: dict[str, Entry] = {
     "set": Entry(lambda: kuberc.set_, "Set values in the preferences"),
     "view": Entry(lambda: kuberc.view, "Display the preferences"),
@@ -486,6 +493,12 @@ COMMANDS: dict[str, Entry] = {
         lambda: plan.plan, "Show what a command would do: its steps, how long, whether it finishes"
     ),
     "fuzz": Entry(lambda: fuzz_command.fuzz, "Look for the order of things that breaks a workload"),
+    "demo": Entry(
+        lambda: demo_command.demo,
+        "Show in a terminal what is rare here; broken clusters to repair",
+        (),
+        DEMO,
+    ),
     "timeline": Entry(lambda: timeline.timeline, "Show what happened in the cluster"),
     "fork": Entry(lambda: state_folder.fork, "Copy a cluster to a new state folder, or to etcd"),
     "serve": Entry(
@@ -525,6 +538,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "plan",
         "why",
         "fuzz",
+        "demo",
         "timeline",
         "fork",
         "fsck",

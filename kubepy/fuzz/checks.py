@@ -110,7 +110,7 @@ def parse_checks(path: str, text: str) -> tuple[Check, ...]:
     checks: list[Check] = []
     for index, entry in enumerate(value):
         place = f"{path}: [{index}]"
-        check = _parse_check(place, entry)
+        check = parse_check(place, entry)
         checks.append(check)
     _refuse_repeated_names(path, checks)
     return tuple(checks)
@@ -126,7 +126,8 @@ def _refuse_repeated_names(path: str, checks: Iterable[Check]) -> None:
         names.add(name)
 
 
-def _parse_check(path: str, value: Any) -> Check:
+def parse_check(path: str, value: Any) -> Check:
+    """Check one entry of a list of checks. Raises FolderError, which names the field."""
     parsers = {
         "name": parse_text,
         **dict.fromkeys(KINDS, _parse_expression),

@@ -1,4 +1,4 @@
-# `make demo` shows the main tasks, `make serve` serves a cluster for kubectl and other clients, `make test` runs all tests, `make check` runs linters, unit tests and measurements.
+# `make demo` shows a lesson, `make serve` serves a cluster for kubectl and other clients, `make test` runs all tests, `make check` runs linters, unit tests and measurements.
 # They need only python3 and make.
 PYTHON ?= python3
 VENV := .venv
@@ -7,7 +7,7 @@ export PYTHONDONTWRITEBYTECODE :=
 BIN := $(VENV)/bin
 
 # Unit tests: those of the packages below the command line. Acceptance tests: those that run whole commands.
-UNIT := tests/api tests/apiserver tests/controllers tests/fuzz tests/importing tests/insight tests/kubelet tests/runtime tests/scheduler tests/server tests/shell tests/storage
+UNIT := tests/api tests/apiserver tests/controllers tests/demo tests/fuzz tests/importing tests/insight tests/kubelet tests/runtime tests/scheduler tests/server tests/shell tests/storage
 ACCEPTANCE := tests/bundles tests/cli tests/clients tests/conformance tests/python tests/torture $(wildcard tests/test_*.py)
 # Tests wait: for processes, for clocks, for quiet. So there are more workers than cores.
 CORES := $(shell getconf _NPROCESSORS_ONLN)

@@ -18,6 +18,7 @@ PACKAGES = (
     "apiserver",
     "controllers",
     "controlplane",
+    "demo",
     "fuzz",
     "insight",
     "kubelet",

@@ -83,7 +83,7 @@ class Lesson:
                     self._stage.pause()
                 step()
         except Quit:
-            pass
+            self._end()
 
     def _make_cluster(self) -> None:
         stage = self._stage
@@ -185,8 +185,11 @@ class Lesson:
         stage.run("kubepy --state what-if drain node-1 --ignore-daemonsets")
         stage.run("kubepy --state what-if get nodes")
         stage.run("kubepy get nodes")
-        stage.say(
-            f"The cluster stays in {stage.folder}: go on there, or remove it. "
+        self._end()
+
+    def _end(self) -> None:
+        self._stage.say(
+            f"The cluster stays in {self._stage.folder}: go on there, or remove it. "
             '"kubepy demo challenge" has broken ones to repair.'
         )
 

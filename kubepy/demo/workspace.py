@@ -17,7 +17,7 @@ from kubepy.demo.scenarios import Scenario, ScenarioFile, scenario_file
 from kubepy.quoting import printable
 from kubepy.storage import FolderError, yaml
 
-RECORD = "challenge.yaml"  # in the state folder
+RECORD = "challenge.txt"  # in the state folder
 STATE = "state"  # the state folder in the folder of a challenge: commands find it there
 HEAD = "# A challenge of kubepy demo: kubepy demo grade judges the cluster in this folder by it.\n"
 FOR_AUTHORS = ("solution", "mistakes")  # fields that a learner does not get

@@ -92,6 +92,11 @@ WORKING = [
 # their examples' kind.
 ELSEWHERE = (
     "fuzz",  # tests/fuzz/test_fuzz.py
+    "demo",  # tests/demo
+    "demo challenge",
+    "demo grade",
+    "demo hint",
+    "demo verify",
     "completion",
     "git",
     "controller",

@@ -15,14 +15,19 @@ from kubepy.api.clock import ClockLimit, later
 from kubepy.cli import main as command_line
 from kubepy.cli.errors import CliError
 from kubepy.cli.main import Root
-from kubepy.cli.mcp.permitted import CHANGING, READING, permit, words_of
+from kubepy.cli.mcp.permitted import permit, words_of
 from kubepy.clusters import Cluster
 from kubepy.demo.grading import Grade, grade
 from kubepy.demo.preparation import prepare
-from kubepy.demo.scenarios import Scenario, ScenarioFile, read_scenario, read_shipped
+from kubepy.demo.scenarios import (
+    PERMITTED,
+    Scenario,
+    ScenarioFile,
+    read_scenario,
+    read_shipped,
+)
 from kubepy.quoting import printable
 
-PERMITTED = READING | CHANGING
 MOST_KEPT = 64  # broken clusters that are kept, to be forked
 MOST_STEPS = 30
 LONGEST = 30 * 24 * 3600.0  # seconds of the cluster's time that an episode takes at most

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import IO
 
 try:
@@ -13,31 +15,36 @@ except ModuleNotFoundError:  # the system has no terminals of this kind
 else:
     HAS_KEYS = True
 
+ReadKey = Callable[[], str]
 ON = frozenset("\r\n ")
 OFF = frozenset(("q", "Q", "\x03", "\x04", ""))  # Ctrl-C, Ctrl-D, the end of the input
 
 
-def wait_to_go_on(stream: IO[str]) -> bool:
+@contextmanager
+def single_keys(stream: IO[str]) -> Iterator[ReadKey]:
+    """Let a terminal give each key as it is pressed, for the length of a block; what was typed
+    before is dropped.
+
+    The block gets a function that returns the next key, "" at the end of the input. Where the
+    system cannot give single keys, it is the first character of the next line.
+    """
+    if not HAS_KEYS:
+        yield lambda: stream.readline()[:1]
+        return
+    descriptor = stream.fileno()
+    settings = termios.tcgetattr(descriptor)
+    tty.setcbreak(descriptor)
+    try:
+        yield lambda: os.read(descriptor, 1).decode("latin-1")
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, settings)
+
+
+def wait_to_go_on(read_key: ReadKey) -> bool:
     """Wait for Enter or the space bar, and return True; q, or the end of the input, is False."""
     while True:
-        key = read_key(stream)
+        key = read_key()
         if key in ON:
             return True
         if key in OFF:
             return False
-
-
-def read_key(stream: IO[str]) -> str:
-    """Return the next key of a terminal, without waiting for Enter; "" at the end of its input.
-
-    Where the system cannot give single keys, it is the first character of the next line.
-    """
-    if not HAS_KEYS:
-        return stream.readline()[:1]
-    descriptor = stream.fileno()
-    settings = termios.tcgetattr(descriptor)
-    try:
-        tty.setcbreak(descriptor)
-        return os.read(descriptor, 1).decode("latin-1")
-    finally:
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, settings)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 from kubepy.api.values.goformat import parse_span
@@ -21,6 +21,8 @@ from kubepy.apiserver.strict_fields import (
     parse_text,
     shown,
 )
+from kubepy.cli.main import Root
+from kubepy.cli.mcp.permitted import CHANGING, READING, RefusedError, permit
 from kubepy.clusters import FIRST_MOMENT
 from kubepy.demo.drawing import draw, fill, parse_draws
 from kubepy.fuzz.checks import EVENTUALLY, Check, parse_check
@@ -29,6 +31,7 @@ from kubepy.storage import FolderError, yaml
 
 COMMAND, MANIFESTS, ADVANCE = "command", "manifests", "advance"
 SUCCEEDS, FAILS = "succeeds", "fails"  # the kinds of checks that are command lines
+PERMITTED = READING | CHANGING  # the commands of files, and of agents
 BEGAN = "began"  # ${began}: the cluster's time at which the learner begins
 DEFAULT_WITHIN = 600.0  # seconds
 DEFAULT_NODES = 3
@@ -243,12 +246,20 @@ def _parse_step(path: str, value: Any) -> ChallengeStep:
 
 
 def _parse_command(path: str, value: Any) -> str:
+    """Check a command line: it must be one that concerns the cluster alone, whoever has written
+    the file."""
     text = parse_text(path, value)
     try:
-        shlex.split(text)
-    except ValueError as error:
-        raise field_error(path, str(error).lower()) from None
+        permit(_root(), text, PERMITTED, ())
+    except RefusedError as error:
+        raise field_error(path, str(error)) from None
     return text
+
+
+@cache
+def _root() -> Root:
+    """Return ``kubepy`` itself, among whose commands those of files are looked up."""
+    return Root()
 
 
 def _parse_span(path: str, value: Any) -> float:

@@ -100,9 +100,10 @@ class LessonStage:
         if not self._waits:
             return
         terminal = Terminal.of(self._factory.stdout)
-        terminal.write(self._paint(PROMPT, Colour.DIM))
-        terminal.flush()
-        wants_more = keys.wait_to_go_on(self._factory.stdin)
+        with keys.single_keys(self._factory.stdin) as read_key:
+            terminal.write(self._paint(PROMPT, Colour.DIM))
+            terminal.flush()
+            wants_more = keys.wait_to_go_on(read_key)
         back = terminal.controls("\r")
         terminal.write(f"{back}{'':<{len(PROMPT)}}{back}")
         terminal.flush()

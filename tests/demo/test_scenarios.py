@@ -82,7 +82,10 @@ def test_whole_file_is_read_and_verified() -> None:
         ("  breaks: there", "", "mistakes[0].breaks: is required"),
         ("scale it]", "scale it", "error converting YAML to JSON: yaml: line 17: did not find"),
         ("'web')", "'web'", "checks[1].always: does not compile"),
-        ("solution: [", 'solution: ["kubectl \'get", ', "solution[0]: no closing quotation"),
+        ("solution: [", 'solution: ["kubectl \'get", ', "solution[0]: cannot read "),
+        ("advance: 1m", "kubepy serve", "setup[2]: serve: it opens a port"),
+        ("advance: 1m", "kubectl apply -f /etc/passwd", "setup[2]: apply --filename="),
+        ("eventually: ", "succeeds: kubepy fork x #", "checks[0].succeeds: fork: it makes or"),
     ],
 )
 def test_wrong_file_is_refused_by_its_field(old: str, new: str, message: str) -> None:

@@ -26,10 +26,12 @@ from kubepy.demo.scenarios import (
     read_scenario,
     read_shipped,
 )
+from kubepy.fuzz.patience import CallTooLong, limited_calls
 from kubepy.quoting import printable
 
 MOST_KEPT = 64  # broken clusters that are kept, to be forked
 MOST_STEPS = 30
+LONGEST_STEP = 10.0  # seconds of computing
 LONGEST = 30 * 24 * 3600.0  # seconds of the cluster's time that an episode takes at most
 REPAIRED, OTHERWISE = 1.0, 0.0  # rewards
 
@@ -141,26 +143,33 @@ class ChallengeEnvironment:
         The reward is 1.0 when the cluster is repaired, else 0.0. The information has the exit
         ``status`` and the ``grade``. A command that concerns this machine (files, ports, programs,
         other clusters), or would not come to an end, is refused: it prints an error, and exits
-        with 1.
+        with 1. One that computes for more than 10 seconds is undone, and truncates the episode (in
+        the main thread; others cannot be interrupted).
 
         :param command: words are quoted as for a shell; no shell reads it.
         :param stdin: for ``apply -f -``.
         """
         cluster = self.cluster
         self._steps += 1
-        is_over_time = False
+        is_over = False
         status, output = 1, ""
+        before = cluster.fork()
         try:
             permit(self._root, command, PERMITTED, ())
-            status, output = self._run(cluster, command, stdin)
+            with limited_calls(LONGEST_STEP):
+                status, output = self._run(cluster, command, stdin)
         except CliError as error:
             output = f"error: {printable(str(error))}\n"
         except ClockLimit:
-            is_over_time = True
+            is_over = True
             output = "error: the time of the episode is over\n"
+        except CallTooLong:
+            is_over = True
+            output = f"error: no end after {LONGEST_STEP:.0f}s of computing\n"
+            self._cluster = before  # the other one was left in the middle of something
         judged = self.grade()
         repaired = judged.repaired
-        truncated = not repaired and (is_over_time or self._steps >= self._most_steps)
+        truncated = not repaired and (is_over or self._steps >= self._most_steps)
         information = {"status": status, "grade": judged}
         reward = REPAIRED if repaired else OTHERWISE
         return output, reward, repaired, truncated, information

@@ -16,9 +16,11 @@ class CallTooLong(BaseException):
 
 
 @contextmanager
-def limited_calls() -> Iterator[None]:
-    """Raise CallTooLong in the block where a call takes longer than LONGEST_CALL; calls begin with
-    the block, and with :func:`begin_call`.
+def limited_calls(seconds: float = LONGEST_CALL) -> Iterator[None]:
+    """Raise CallTooLong in the block where a call takes longer; calls begin with the block, and
+    with :func:`begin_call`, from where on it is LONGEST_CALL.
+
+    :param seconds: of computing, which the first call may take.
 
     Only the main thread of a process can be interrupted; elsewhere, and where the system has no
     timers, nothing is limited.
@@ -27,7 +29,7 @@ def limited_calls() -> Iterator[None]:
         yield
         return
     before = signal.signal(signal.SIGVTALRM, _end)
-    begin_call()
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.demo import ChallengeEnvironment
+from kubepy.demo import ChallengeEnvironment, environment
 from kubepy.demo.grading import BROKEN, HOLDS
 from tests.demo.test_scenarios import WHOLE
 
@@ -84,6 +84,22 @@ def test_episode_is_truncated(size: ChallengeEnvironment) -> None:
     assert information["status"] == 1
 
 
+def test_command_without_an_end_is_undone(
+    size: ChallengeEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "LONGEST_STEP", 1.0)
+    size.reset(1)
+    size.step("kubectl run box --image=busybox -- sleep 1000000")
+    size.step("kubectl wait pod/box --for=condition=Ready")
+    moment = size.cluster.now
+    loop = "while true; do sleep 1; done"
+    output, _, repaired, is_over, _ = size.step(f"kubectl exec box -- sh -c '{loop}'")
+    assert output == "error: no end after 1s of computing\n"
+    assert (repaired, is_over) == (False, True)
+    assert size.cluster.now == moment
+    assert size.step("kubectl get pod box -o name")[0] == "pod/box\n"
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -136,17 +152,17 @@ def test_judging_changes_nothing(size: ChallengeEnvironment) -> None:
 
 
 def test_episodes_take_milliseconds() -> None:
-    environment = ChallengeEnvironment("configkey")
-    environment.reset(1)
-    [repair] = environment.scenario.solution
+    episodes = ChallengeEnvironment("configkey")
+    episodes.reset(1)
+    [repair] = episodes.scenario.solution
     count = 20
     start = time.process_time()
     for _ in range(count):
-        environment.reset(1)
-        environment.step("kubectl get pods -A")
-        environment.step("kubectl get events -A")
-        *_, repaired, _, _ = environment.step(repair.text)
+        episodes.reset(1)
+        episodes.step("kubectl get pods -A")
+        episodes.step("kubectl get events -A")
+        *_, repaired, _, _ = episodes.step(repair.text)
         assert repaired
-        assert environment.grade().repaired
+        assert episodes.grade().repaired
     seconds = (time.process_time() - start) / count
     assert 60 / seconds > EPISODES_A_MINUTE

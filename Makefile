@@ -8,12 +8,12 @@ BIN := $(VENV)/bin
 
 # Unit tests: those of the packages below the command line. Acceptance tests: those that run whole commands.
 UNIT := tests/api tests/apiserver tests/controllers tests/demo tests/fuzz tests/importing tests/insight tests/kubelet tests/runtime tests/scheduler tests/server tests/shell tests/storage
-ACCEPTANCE := tests/bundles tests/cli tests/clients tests/conformance tests/python tests/torture $(wildcard tests/test_*.py)
+ACCEPTANCE := tests/bundles tests/cli tests/clients tests/conformance tests/python tests/site tests/torture $(wildcard tests/test_*.py)
 # Tests wait: for processes, for clocks, for quiet. So there are more workers than cores.
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 PYTEST := $(BIN)/pytest -n $(shell expr $(CORES) \* 3 / 2) --dist worksteal
 
-.PHONY: demo serve test unit coverage acceptance clients test-etcd test-interop etcd torture fuzz bundles check bench bench-short bench-record bench-parts pythons completions man release-check release-build release-inspect release-try release-sbom release-files try-action docs generated clean
+.PHONY: demo serve test unit coverage acceptance clients test-etcd test-interop etcd torture fuzz bundles check bench bench-short bench-record bench-parts pythons completions man release-check release-build release-inspect release-try release-sbom release-files try-action docs site generated clean
 
 demo: $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/demo.sh
@@ -162,6 +162,13 @@ docs: $(VENV)/.installed
 	$(BIN)/python tools/list_commands.py > docs/commands.md
 	$(BIN)/python tools/list_programs.py
 	$(BIN)/python tools/draw_timeline.py
+	$(BIN)/python tools/generate_reference.py
+
+# The documentation site in build/site; fails on a link that leads nowhere
+site: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(BIN)/python tools/build_site.py
+	$(BIN)/pytest -n0 tests/site/built.py
 
 clean:
 	rm -rf $(VENV) .demo build dist

@@ -69,7 +69,7 @@ def more(where: str) -> str:
     """Return the link to a page of docs from one of docs/reference."""
     if not where:
         return ""
-    return f"[{where.partition('#')[0]}](../{where})"
+    return f"[{where.partition('.')[0]}](../{where})"
 
 
 # --- commands -------------------------------------------------------------------------------------
@@ -254,7 +254,8 @@ def environment_page() -> str:
     }
     must_agree("environment variables", read | by_loop, texts.ENVIRONMENT)
     rows = [
-        (f"`{name}`", f"{text} ({more(where)})") for name, (text, where) in texts.ENVIRONMENT.items()
+        (f"`{name}`", f"{text} ({more(where)})")
+        for name, (text, where) in texts.ENVIRONMENT.items()
     ]
     return page(
         "Environment variables",

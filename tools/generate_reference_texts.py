@@ -290,7 +290,10 @@ ENVIRONMENT = {
         "containers.md",
     ),
     "KUBEPY_TRACEBACK": ("`1`: an internal error shows its traceback", "troubleshooting.md"),
-    "KUBEPY_ENVTEST_CONTROLLERS": ("the controllers beside the API server of envtest", "envtest.md"),
+    "KUBEPY_ENVTEST_CONTROLLERS": (
+        "the controllers beside the API server of envtest",
+        "envtest.md",
+    ),
     "KUBEPY_ENVTEST_CLOCK": ("the time at which the cluster of envtest begins", "envtest.md"),
     "KUBEPY_ENVTEST_TIME": (
         "`when-idle`: the time of envtest's cluster goes on while nobody asks",
@@ -438,9 +441,7 @@ EXIT_STATUSES = (
         "conflicts are left, or this is no git repository",
         "kubepy git resolve",
     ),
-    ExitStatus(
-        0, "plan", "everything finishes, and nothing is hurt", "kubepy plan create ns a"
-    ),
+    ExitStatus(0, "plan", "everything finishes, and nothing is hurt", "kubepy plan create ns a"),
     ExitStatus(
         2,
         "plan",

@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(
-    r'^```(?P<language>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<text>.*?)^```$', re.DOTALL | re.MULTILINE
+    r'^```(?P<language>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<text>.*?)^```$',
+    re.DOTALL | re.MULTILINE,
 )
 STEP = re.compile(r"^\$ (.*\n(?:> .*\n)*)((?:(?!\$ ).*\n)*)", re.MULTILINE)
 # What differs from run to run even in a cluster with a seed and time of its own.

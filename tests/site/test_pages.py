@@ -15,7 +15,7 @@ DOCS = player.ROOT / "docs"
 SEATS = sorted((DOCS / "seats").glob("*.md"))
 PAGES = [DOCS / "index.md", *SEATS]
 TROUBLESHOOTING = (DOCS / "troubleshooting.md").read_text()
-SECTIONS = dict(re.findall(r"^## (.*)\n(.*?)(?=^## |\Z)", TROUBLESHOOTING, re.MULTILINE | re.DOTALL))
+SECTIONS = dict(re.findall(r"^## ([^\n]*)\n(.*?)(?=^## |\Z)", TROUBLESHOOTING, re.M | re.S))
 # Sections about what cannot be brought about at will.
 WITHOUT_COMMANDS = {"internal error: …"}
 
@@ -51,7 +51,11 @@ def test_message_of_title_stands_in_output(title: str) -> None:
 
 
 # Parts of titles that are not the program's words: what stands between them differs.
-PARAPHRASED = {"Conflict: the object has been modified", "another process", ": the controllers run there"}
+PARAPHRASED = {
+    "Conflict: the object has been modified",
+    "another process",
+    ": the controllers run there",
+}
 
 
 def lines_of(section: str) -> Iterator[str]:

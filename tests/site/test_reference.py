@@ -18,8 +18,8 @@ from tests.forkserver import ForkServer
 from tests.site import player
 
 sys.path.insert(0, str(player.ROOT / "tools"))
-import generate_reference as reference  # noqa: E402
-import generate_reference_texts as texts  # noqa: E402
+import generate_reference as reference
+import generate_reference_texts as texts
 
 DOCS = player.ROOT / "docs"
 REFERENCE = DOCS / "reference"
@@ -27,8 +27,7 @@ REFERENCE = DOCS / "reference"
 
 def test_reference_is_up_to_date() -> None:
     written = {
-        path.relative_to(REFERENCE).as_posix(): path.read_text()
-        for path in REFERENCE.rglob("*.md")
+        path.relative_to(REFERENCE).as_posix(): path.read_text() for path in REFERENCE.rglob("*.md")
     }
     assert written == reference.pages(), "run `make docs`"
 
@@ -79,7 +78,9 @@ def test_example_of_setting_is_taken(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "row", [row for row in texts.EXIT_STATUSES if row.example], ids=lambda row: f"{row.status}-{row.commands}"
+    "row",
+    [row for row in texts.EXIT_STATUSES if row.example],
+    ids=lambda row: f"{row.status}-{row.commands}",
 )
 def test_example_ends_with_its_status(
     row: texts.ExitStatus, tmp_path: Path, fork_server: ForkServer

@@ -17,7 +17,7 @@ import pytest
 from tests.site.player import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
-import build_site  # noqa: E402
+import build_site
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
@@ -69,7 +69,9 @@ def anchors_of(page: Path) -> frozenset[str]:
     return frozenset(slug(heading) for heading in HEADING.findall(text))
 
 
-@pytest.mark.parametrize("page", [*PAGES, *ROOT_PAGES], ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page", [*PAGES, *ROOT_PAGES], ids=lambda page: str(page.relative_to(ROOT))
+)
 def test_links_lead_to_pages_and_headings(page: Path) -> None:
     broken = []
     for link in LINK.findall(FENCE.sub("", page.read_text())):
@@ -77,7 +79,9 @@ def test_links_lead_to_pages_and_headings(page: Path) -> None:
         if "://" in target:
             continue
         path = (page.parent / target).resolve() if target else page
-        if not path.exists() or (anchor and path.suffix == ".md" and anchor not in anchors_of(path)):
+        if not path.exists() or (
+            anchor and path.suffix == ".md" and anchor not in anchors_of(path)
+        ):
             broken.append(link)
     assert broken == []
 
@@ -88,9 +92,10 @@ def test_anchors_of_heading() -> None:
 
 
 def test_words_are_spelled_right() -> None:
-    """Look in docs and in the strings and comments of the program for words that are misspelled
-    often; ``[tool.codespell]`` in pyproject.toml says what is left out."""
-    command = [sys.executable, "-m", "codespell_lib", "README.md", "CONTRIBUTING.md", "docs", "site", "tools"]
+    """Look for words that are often misspelled; ``[tool.codespell]`` in pyproject.toml says what is
+    left out."""
+    texts = [*ROOT.glob("*.md"), *(ROOT / name for name in ("docs", "kubepy", "site", "tools"))]
+    command = [sys.executable, "-m", "codespell_lib", *map(str, texts)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 

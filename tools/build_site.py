@@ -3,12 +3,13 @@
 The pages are those of docs/, CONTRIBUTING.md and CHANGELOG.md. They are copied to build/pages/docs,
 with two additions that Markdown files on their own can't have:
 
-* Below a fenced block that stands behind the comment ``<!-- run -->`` there is a link that runs its
-  commands in the browser, where site/browser/ has the page that can do so.
+* Below a fenced block that stands behind the comment ``<!-- run -->``, and below every block of the
+  pages about causes, there is a link that runs its commands in the browser. It is left out where
+  there is no build/browser (`make browser`), and for lines that need more than kubepy.
 * ``nav`` in site/zensical.toml has patterns of folders (``"why/*.md",``), and entries of pages that
   may be missing; each stands on a line of its own.
 
-Everything else that lies in site/ is copied to the site as it is.
+build/browser, the page with a terminal, becomes the folder browser/ of the site.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
@@ -28,12 +30,16 @@ CONFIGURATION = SOURCE / "zensical.toml"
 STYLES = SOURCE / "site.css"
 PAGES = PROJECT / "build" / "pages"
 BUILT = PROJECT / "build" / "site"
-TERMINAL = "browser"  # the folder of the page with a terminal
+TERMINAL = PROJECT / "build" / "browser"  # the page with a terminal
+RUN_WHOLE = "why/"  # pages of which every block is a story of its own, in a new cluster
 ROOT_PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 
 PATTERN = re.compile(r'^( *)"([\w/-]+)/\*\.md",$')
 ENTRY = re.compile(r'^ *\{ ".*" = "([\w/-]+\.md)" \},$')
-RUNNABLE = re.compile(r"^<!-- run -->\n(```(\w+)\n(.*?)^```\n)", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^(<!-- run -->\n)?(```console\n(.*?)^```\n)", re.DOTALL | re.MULTILINE)
+# What the terminal of the page takes: a command of kubepy without the means of a shell.
+TAKEN = re.compile(r"(kubepy|kubectl) (?:[^|;&<>$`'\"]|'[^'\n]*'|\"[^\"$`\n]*\")+")
+OF_NEW_CLUSTER = "kubepy init "  # the page has one already
 
 
 def configuration(text: str, folder: Path) -> str:
@@ -69,23 +75,31 @@ def page_text(text: str, path: str, has_terminal: bool) -> str:
     if not has_terminal:
         return text
     to_root = "../" * path.count("/")
-    return RUNNABLE.sub(lambda block: f"{block[1]}\n{run_link(block, to_root)}\n", text)
+
+    def with_link(block: re.Match[str]) -> str:
+        is_marked = block[1] or path.startswith(RUN_WHOLE)
+        commands = commands_of(block[3]) if is_marked else []
+        if not commands:
+            return block[2]
+        return f"{block[2]}\n{run_link(commands, to_root)}\n"
+
+    return BLOCK.sub(with_link, text)
 
 
-def run_link(block: re.Match[str], to_root: str) -> str:
-    """Return the link that runs the commands of a fenced block."""
-    _, language, content = block.groups()
-    commands = commands_of(language, content)
-    address = f"{to_root}{TERMINAL}/index.html#cmd={quote(commands, safe='')}"
-    return f'<a class="kubepy-run" href="{address}">Run it in the browser</a>\n'
+def run_link(commands: list[str], to_root: str) -> str:
+    """Return the link that runs commands in the browser."""
+    fragment = "&".join(f"cmd={quote(command, safe='')}" for command in commands)
+    address = f"{to_root}{TERMINAL.name}/index.html#{fragment}"
+    return f'<a class="kubepy-run" href="{escape(address)}">Run it in the browser</a>\n'
 
 
-def commands_of(language: str, content: str) -> str:
-    """Return the commands of a block, a line each: those behind ``$`` where output is shown."""
-    lines = content.splitlines()
-    if language == "console":
-        lines = [line[2:] for line in lines if line.startswith(("$ ", "> "))]
-    return "\n".join(lines)
+def commands_of(content: str) -> list[str]:
+    """Return the commands of a console block; none where one of them needs a shell."""
+    commands = re.findall(r"^\$ (.*(?:\n> .*)*)", content, re.MULTILINE)
+    commands = [command for command in commands if not command.startswith(OF_NEW_CLUSTER)]
+    if all(TAKEN.fullmatch(command) for command in commands):
+        return commands
+    return []
 
 
 def root_page(name: str) -> str:
@@ -102,18 +116,11 @@ def write_pages() -> None:
     for name, page in ROOT_PAGES.items():
         (folder / page).write_text(root_page(name))
     shutil.copy(STYLES, folder)
-    has_terminal = (SOURCE / TERMINAL).is_dir()
+    has_terminal = TERMINAL.is_dir()
     for page in folder.rglob("*.md"):
         path = page.relative_to(folder).as_posix()
         page.write_text(page_text(page.read_text(), path, has_terminal))
     (PAGES / "zensical.toml").write_text(configuration(CONFIGURATION.read_text(), folder))
-
-
-def add_static_files() -> None:
-    """Copy what lies in site/ beside the configuration."""
-    for entry in SOURCE.iterdir():
-        if entry.is_dir():
-            shutil.copytree(entry, BUILT / entry.name, dirs_exist_ok=True)
 
 
 def main() -> int:
@@ -124,7 +131,8 @@ def main() -> int:
         return done.returncode
     shutil.rmtree(BUILT, ignore_errors=True)
     (PAGES / "site").rename(BUILT)
-    add_static_files()
+    if TERMINAL.is_dir():
+        shutil.copytree(TERMINAL, BUILT / TERMINAL.name)
     print(f"{BUILT.relative_to(PROJECT)} has the site: python3 -m http.server -d build/site")
     return 0
 

@@ -104,14 +104,34 @@ def test_words_are_spelled_right() -> None:
 
 
 def test_marked_block_gets_link_that_runs_it() -> None:
-    text = "<!-- run -->\n```console\n$ kubepy init\nmade\n$ kubepy get 'a b'\n```\n"
-    made = build_site.page_text(text, "why/x.md", has_terminal=True)
-    assert 'href="../browser/index.html#cmd=kubepy%20init%0Akubepy%20get%20%27a%20b%27"' in made
-    assert made.startswith("```console\n$ kubepy init\nmade\n")
+    steps = "$ kubepy init --seed=7\nmade\n$ kubepy get 'a b'\n$ kubectl why -A\n"
+    text = f"<!-- run -->\n```console\n{steps}```\n"
+    made = build_site.page_text(text, "seats/x.md", has_terminal=True)
+    assert (
+        'href="../browser/index.html#cmd=kubepy%20get%20%27a%20b%27&amp;cmd=kubectl%20why%20-A"'
+        in made
+    )
+    assert made.startswith("```console\n$ kubepy init --seed=7\nmade\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "command", "has_link"),
+    [
+        ("x.md", "kubepy get pods", False),
+        ("why/x.md", "kubepy get pods", True),
+        ("why/x.md", "kubepy get pods | head", False),
+        ("why/x.md", "kubepy patch pod a -p '{\"a\": 1}'", True),
+        ("why/x.md", "ls", False),
+        ("why/x.md", "kubepy init --nodes=3", False),
+    ],
+)
+def test_block_has_link_where_terminal_can_run_it(path: str, command: str, has_link: bool) -> None:
+    made = build_site.page_text(f"```console\n$ {command}\n```\n", path, has_terminal=True)
+    assert ("kubepy-run" in made) == has_link
 
 
 def test_block_has_no_link_where_there_is_no_terminal() -> None:
-    text = "<!-- run -->\n```console\n$ kubepy init\n```\n"
+    text = "<!-- run -->\n```console\n$ kubepy get pods\n```\n"
     assert build_site.page_text(text, "x.md", has_terminal=False) == text
 
 

@@ -124,9 +124,12 @@ def write_pages() -> None:
 
 
 def main() -> int:
+    program = Path(sys.executable).with_name("zensical")
+    if not program.exists():
+        print("Zensical is not installed: `make site` installs it", file=sys.stderr)
+        return 1
     write_pages()
-    command = [str(Path(sys.executable).with_name("zensical")), "build", "--strict", "--clean"]
-    done = subprocess.run(command, cwd=PAGES, check=False)
+    done = subprocess.run([program, "build", "--strict", "--clean"], cwd=PAGES, check=False)
     if done.returncode:
         return done.returncode
     shutil.rmtree(BUILT, ignore_errors=True)

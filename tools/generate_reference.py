@@ -133,11 +133,11 @@ def prose(text: str) -> str:
 
 def flags_table(flags: Iterable[Flag]) -> str:
     rows = [
-        (f"`{flag.label}`", default_of(flag), flag_text(flag))
+        (f"`{flag.label}`", flag_text(flag), default_of(flag))
         for flag in sorted(flags, key=lambda flag: flag.long)
         if not flag.hidden
     ]
-    return table(("flag", "default", ""), rows)
+    return table(("flag", "", "default"), rows)
 
 
 def default_of(flag: Flag) -> str:
@@ -235,14 +235,14 @@ def annotations_page() -> str:
         texts.ANNOTATIONS.keys() - named,
     )
     rows = [
-        (f"`{name}`", row.on, row.values, f"{row.text} ({more(row.page)})")
+        (f"`{name}`", f"{row.text} ({more(row.page)})", row.on, row.values)
         for name, row in texts.ANNOTATIONS.items()
     ]
     return page(
         "Annotations",
         "Annotations of pods, mostly on the template of a workload, and of nodes. That of a pod "
         "counts before that of its node, and that before [`kubepy.yaml`](settings.md).",
-        table(("annotation", "on", "values", ""), rows),
+        table(("annotation", "", "on", "values"), rows),
     )
 
 
@@ -332,9 +332,9 @@ def settings_page() -> str:
     rows = [
         (
             f"`{name}`",
+            f"{row.text} ({more(row.page)})" if row.page else row.text,
             default_setting(name),
             f"`{row.example}`".replace("|", "\\|"),
-            f"{row.text} ({more(row.page)})" if row.page else row.text,
         )
         for name, row in texts.SETTINGS.items()
     ]
@@ -353,7 +353,7 @@ def settings_page() -> str:
         "The settings of a cluster stand in `kubepy.yaml` in its state folder. An edit counts "
         "from the next command on. An unknown setting, or a value of a wrong form, is an error "
         "that names the field.",
-        table(("setting", "default", "example", ""), rows),
+        table(("setting", "", "default", "example"), rows),
         "## Rules",
         f"The fields of an entry of `kubelet.rules`, or of the file that it names; "
         f"{more(texts.RULE_PAGE)} describes them.",

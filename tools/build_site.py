@@ -1,7 +1,7 @@
 """Build the documentation site in build/site with Zensical (`make site`).
 
-The pages are those of docs/, CONTRIBUTING.md and CHANGELOG.md. They are copied to build/pages/docs,
-with two additions that Markdown files on their own can't have:
+The pages are those of docs/ and of ``ROOT_PAGES``. They are copied to build/pages/docs, with two
+additions that Markdown files on their own can't have:
 
 * Below a fenced block that stands behind the comment ``<!-- run -->``, and below every block of the
   pages about causes, there is a link that runs its commands in the browser. It is left out where
@@ -32,7 +32,12 @@ PAGES = PROJECT / "build" / "pages"
 BUILT = PROJECT / "build" / "site"
 TERMINAL = PROJECT / "build" / "browser"  # the page with a terminal
 RUN_WHOLE = "why/"  # pages of which every block is a story of its own, in a new cluster
-ROOT_PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+# Pages that lie elsewhere in the project, as far as they are there, and their names in the site.
+ROOT_PAGES = {
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "packaging/README.md": "packaging.md",
+}
 
 PATTERN = re.compile(r'^( *)"([\w/-]+)/\*\.md",$')
 ENTRY = re.compile(r'^ *\{ ".*" = "([\w/-]+\.md)" \},$')
@@ -103,9 +108,9 @@ def commands_of(content: str) -> list[str]:
 
 
 def root_page(name: str) -> str:
-    """Return the Markdown of a page that lies in the project's root folder, for the folder of
-    docs."""
-    return (PROJECT / name).read_text().replace("](docs/", "](")
+    """Return the Markdown of a page that does not lie in docs, as if it did."""
+    to_docs = "../" * name.count("/") + "docs/"
+    return (PROJECT / name).read_text().replace(f"]({to_docs}", "](")
 
 
 def write_pages() -> None:
@@ -114,7 +119,8 @@ def write_pages() -> None:
     folder = PAGES / "docs"
     shutil.copytree(DOCS, folder)
     for name, page in ROOT_PAGES.items():
-        (folder / page).write_text(root_page(name))
+        if (PROJECT / name).exists():
+            (folder / page).write_text(root_page(name))
     shutil.copy(STYLES, folder)
     has_terminal = TERMINAL.is_dir()
     for page in folder.rglob("*.md"):

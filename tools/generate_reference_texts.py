@@ -331,9 +331,9 @@ ENVIRONMENT = {
     "LC_MESSAGES": ("the language of kubectl's help", "commands.md"),
     "PYTHONIOENCODING": ("the encoding of output, as for every program in Python", "commands.md"),
 }
-# Variables that kubepy reads and that say nothing about kubepy: where programs are, the variables
-# of modelled containers, what Python sets for itself.
-OTHER_VARIABLES = {"PATH", "SHELL", "HOSTNAME", "PYTHONSAFEPATH", "_"}
+# Variables that kubepy reads and that say nothing about kubepy: where programs and temporary files
+# are, the variables of modelled containers, what Python sets for itself.
+OTHER_VARIABLES = {"PATH", "SHELL", "TEMP", "HOSTNAME", "PYTHONSAFEPATH", "_"}
 
 
 class FileRow(NamedTuple):

@@ -129,7 +129,7 @@ class PlannedChange(NamedTuple):
 
     @property
     def runs(self) -> Object | None:
-        """How several runs spread: ``count``, ``finished``, ``failed``, ``worst``,
+        """The spread of several runs: ``count``, ``finished``, ``failed``, ``worst``,
         ``finishedAfter``; None where it was tried once."""
         return self.document.get("runs")
 

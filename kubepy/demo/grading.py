@@ -29,7 +29,7 @@ MOST_WRITES = 20_000  # of a fork on which time goes on
 
 
 class Standing(NamedTuple):
-    """How a check stands.
+    """The result of a check.
 
     :ivar state: ``holds``, ``not yet`` or ``broken``.
     :ivar message: what was expected, and what was there; "" where it holds.

@@ -39,7 +39,7 @@ class PartFailed(FolderError):
 
 
 class PartAnswer(NamedTuple, Generic[Record]):
-    """What a worker answers.
+    """The answer of a worker.
 
     :ivar error: why a run could not be made; "" where all are.
     :ivar said: what was said about it already, in full lines.
@@ -51,7 +51,7 @@ class PartAnswer(NamedTuple, Generic[Record]):
 
 
 class Task(NamedTuple, Generic[Record]):
-    """What workers do.
+    """The work of those who make runs.
 
     :ivar work: makes some runs; it is told the version of the kubepy that asks, the case, and the
         names of the runs. Workers are sent the name of this function.

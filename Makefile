@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 
 # Unit tests: those of the packages below the command line. Acceptance tests: those that run whole commands.
 UNIT := tests/api tests/apiserver tests/controllers tests/demo tests/fuzz tests/importing tests/insight tests/kubelet tests/runtime tests/scheduler tests/server tests/shell tests/storage
-ACCEPTANCE := tests/bundles tests/cli tests/clients tests/conformance tests/python tests/site tests/torture $(wildcard tests/test_*.py)
+ACCEPTANCE := tests/bundles tests/cli tests/clients tests/conformance tests/platforms tests/python tests/site tests/torture $(wildcard tests/test_*.py)
 # Tests wait: for processes, for clocks, for quiet. So there are more workers than cores.
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 PYTEST := $(BIN)/pytest -n $(shell expr $(CORES) \* 3 / 2) --dist worksteal

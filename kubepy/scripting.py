@@ -17,7 +17,6 @@ import re
 import select
 import shlex
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -27,10 +26,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import current_thread, main_thread
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kubepy import KUBERNETES_VERSION
+from kubepy import KUBERNETES_VERSION, system
 from kubepy.api.values.goformat import parse_span
 from kubepy.lazy import lazy_imports
 from kubepy.results import AnsweredRequest, CommandResult, ScriptResult
@@ -217,7 +215,7 @@ class Shell:
         return CommandResult("", "", 0)
 
     def run_in_bash(self, line: str) -> CommandResult:
-        with _call_back_folder() as folder, socket.socket(socket.AF_UNIX) as server:
+        with _call_back_folder() as folder, system.unix_socket() as server:
             server.bind(os.path.join(folder, "socket"))
             server.listen(16)
             server.settimeout(POLL_SECONDS)
@@ -237,7 +235,7 @@ class Shell:
                     status = self._answer_until_end(process, server)
                 finally:
                     with suppress(ProcessLookupError):
-                        os.killpg(process.pid, signal.SIGKILL)
+                        system.end_group(process.pid)
                     process.wait()
                 texts = []
                 for file in (stdout, stderr):
@@ -353,23 +351,14 @@ def plain_words(line: str) -> list[str]:
 def time_limit(seconds: float) -> Iterator[None]:
     """Raise StepTimeoutError in a block that takes longer; only the main thread can be stopped."""
 
-    def stop(number: int, frame: FrameType | None) -> None:
+    def stop() -> None:
         raise StepTimeoutError
 
     if current_thread() is not main_thread():
         yield
         return
-    handler = signal.signal(signal.SIGALRM, stop)
-    left, _ = signal.setitimer(signal.ITIMER_REAL, seconds)  # of pytest's limit for the test
-    start = time.monotonic()
-    try:
+    with system.alarm(seconds, stop):
         yield
-    finally:
-        if left:
-            spent = time.monotonic() - start
-            left = max(left - spent, 0.001)
-        signal.setitimer(signal.ITIMER_REAL, left)
-        signal.signal(signal.SIGALRM, handler)
 
 
 @contextmanager
@@ -392,7 +381,7 @@ def _replace_environment(environment: Mapping[str, str]) -> None:
         zone = os.environ.get("TZ")
         os.environ.clear()
         os.environ.update(environment)
-        if zone != os.environ.get("TZ"):
+        if zone != os.environ.get("TZ") and hasattr(time, "tzset"):
             time.tzset()
 
 

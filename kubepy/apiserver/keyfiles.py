@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from kubepy import system
 from kubepy.storage import FolderError, homes
 
 SIGNING_KEY = "sa.key"  # signs the tokens of ServiceAccounts
@@ -68,10 +69,10 @@ class KeyFiles:
         """Return what a file holds; nothing if there is none, and it is no news that it is made.
         Raises FolderError."""
         try:
-            descriptor = os.open(self.path(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = os.open(self.path(name), system.READ)
             with open(descriptor, "rb") as file:
                 content = file.read()
-                is_public = os.fstat(descriptor).st_mode & 0o077
+                is_public = system.is_open_to_others(os.fstat(descriptor).st_mode)
         except FileNotFoundError:
             return b""
         except OSError as error:

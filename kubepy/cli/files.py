@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import IO
 
+from kubepy import system
 from kubepy.cli.errors import CliError
 from kubepy.quoting import printable
 
@@ -108,7 +109,7 @@ def create_file(prefix: str, suffix: str, text: str) -> str:
     OSError."""
     for path in _paths(prefix, suffix):
         try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            descriptor = os.open(path, system.WRITE_NEW, 0o600)
         except FileExistsError:
             continue
         with open(descriptor, "w", encoding="utf-8") as file:

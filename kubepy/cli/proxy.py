@@ -11,6 +11,7 @@ import socket
 import stat
 from typing import TYPE_CHECKING
 
+from kubepy import system
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
@@ -246,7 +247,7 @@ def _unix_socket(path: str) -> socket.socket:
     """Listen on a socket that only this user can reach; one that is there is replaced. Raises
     OSError."""
     _remove_socket(path)
-    unix_socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    unix_socket = system.unix_socket()
     mask = os.umask(0o077)
     try:
         unix_socket.bind(path)
@@ -271,9 +272,10 @@ def _remove_socket(path: str) -> None:
 
 def _shown(listening: socket.socket) -> str:
     """Return the address of a socket, as Go prints it."""
-    if listening.family == socket.AF_UNIX:
-        return str(listening.getsockname())
-    host, port = listening.getsockname()[:2]
+    address = listening.getsockname()
+    if isinstance(address, str):  # of a socket in a file
+        return address
+    host, port = address[:2]
     return _with_port(host, port)
 
 

@@ -9,11 +9,11 @@ Upstream: ``pkg/kubelet`` (``GetExec``, ``GetAttach``), ``k8s.io/cri-streaming``
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
+from kubepy import system
 from kubepy.api import errors
 from kubepy.api.meta import name_of, namespace_of, uid_of
 from kubepy.kubelet import inside
@@ -196,7 +196,7 @@ class ExecSession:
 
     def leave(self, client: Client) -> None:
         if self._tty:
-            self.signal(client, signal.SIGHUP)
+            self.signal(client, system.SIGHUP)
         else:
             self.write(client, None)
 

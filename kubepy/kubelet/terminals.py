@@ -6,14 +6,15 @@ node has a pseudo-terminal (``man 4 termios``, in its canonical mode).
 
 from __future__ import annotations
 
-import signal
 from typing import NamedTuple
+
+from kubepy import system
 
 ERASE = (0x08, 0x7F)
 KILL_LINE = 0x15
 END_OF_FILE = 0x04
 RETURN = (0x0A, 0x0D)
-SIGNALS = {0x03: signal.SIGINT, 0x1C: signal.SIGQUIT}
+SIGNALS = {0x03: system.SIGINT, 0x1C: system.SIGQUIT}
 
 
 class Typed(NamedTuple):

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from kubepy import system
 from kubepy.apiserver.keyfiles import SIGNING_KEY, KeyFiles, keys_lock, pem_of_key
 from kubepy.storage import homes
 
@@ -98,7 +99,7 @@ class KeyFolder(KeyFiles):
         made anew."""
         path = self.path(name)
         try:
-            if not os.lstat(path).st_mode & 0o077 or not homes.has_modes(path):
+            if not system.is_open_to_others(os.lstat(path).st_mode) or not homes.has_modes(path):
                 return False
         except FileNotFoundError:
             return False

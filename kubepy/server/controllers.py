@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from typing import Protocol
 
+from kubepy import system
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import build_manager
 from kubepy.controlplane.open import open_cluster
@@ -105,7 +106,7 @@ class ControllerProcess:
             self._command, stdin=subprocess.PIPE, start_new_session=True
         )
         assert self._process.stdin
-        os.set_blocking(self._process.stdin.fileno(), False)
+        system.set_nonblocking(self._process.stdin.fileno())
 
     def check(self) -> None:
         """Start the process again if it has died."""

@@ -6,11 +6,11 @@ Upstream: ``apiserver/pkg/server/healthz``, ``pkg/server/routes``, ``pkg/routes/
 from __future__ import annotations
 
 import os
-import resource as process_limits
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
-from kubepy import KUBERNETES_VERSION
+from kubepy import KUBERNETES_VERSION, system
 from kubepy.api.errors import method_not_allowed, no_such_resource
 from kubepy.api.values.goformat import quote, to_json
 from kubepy.lazy import lazy_imports
@@ -129,8 +129,8 @@ def version_info(*, of_server: bool = False) -> dict[str, str]:
         "minCompatibilityMajor": major,
         "minCompatibilityMinor": str(int(minor) - 1),
     }
-    system = os.uname()
-    platform = f"{system.sysname.lower()}/{ARCHITECTURES.get(system.machine, system.machine)}"
+    name, processor = system.machine()
+    platform = f"{name.lower()}/{ARCHITECTURES.get(processor, processor.lower())}"
     return {
         "major": major,
         "minor": minor,
@@ -251,11 +251,7 @@ def _check_room(context: HandlerContext | None) -> str:
     folder = context.cluster.folder if context is not None else ""
     if not folder:
         return ""
-    disk = os.statvfs(folder)
-    blocks = disk.f_bfree if os.geteuid() == 0 else disk.f_bavail  # some are kept for root
-    if (
-        disk.f_blocks and blocks * disk.f_frsize < LEAST_ROOM
-    ):  # a file system without blocks does not tell
+    if system.free_bytes(folder) < LEAST_ROOM:
         return f"no space left on the disk of {folder}"
     return ""
 
@@ -342,7 +338,6 @@ def count_request(
 
 def metrics(context: HandlerContext) -> str:
     """Return the metrics of the server as Prometheus reads them."""
-    usage = process_limits.getrusage(process_limits.RUSAGE_SELF)
     versions = version_info()
     build = {
         name: versions[field]
@@ -380,7 +375,7 @@ def metrics(context: HandlerContext) -> str:
                 "process_cpu_seconds_total",
                 "counter",
                 "Processor time in seconds.",
-                [("", round(usage.ru_utime + usage.ru_stime, 2))],
+                [("", round(time.process_time(), 2))],
             ),
         )
     )

@@ -12,7 +12,6 @@ import contextlib
 import json
 import os
 import re
-import resource
 import signal
 import socket
 import ssl
@@ -28,6 +27,7 @@ from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
 from uvicorn.server import Server
 
+from kubepy import system
 from kubepy.server import clientcertificates, unread
 from kubepy.server.chain import HandlerChain, is_watch
 from kubepy.server.gateway import Gateway, GatewayOptions
@@ -257,7 +257,7 @@ class HttpServer(Server):
 
     def prepare_process(self) -> None:
         """Let this process have many connections that cost little."""
-        allow_open_files(OPEN_FILES)
+        system.allow_open_files(OPEN_FILES)
         sslproto.SSLProtocol.max_size = BUFFER_BYTES
 
     async def on_tick(self, counter: int) -> bool:
@@ -295,15 +295,9 @@ class HttpServer(Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        loop = asyncio.get_running_loop()
         numbers = (signal.SIGINT, signal.SIGTERM)
-        for number in numbers:
-            loop.add_signal_handler(number, self.receive_signal, number)
-        try:
+        with system.signals_in(asyncio.get_running_loop(), numbers, self.receive_signal):
             yield
-        finally:
-            for number in numbers:
-                loop.remove_signal_handler(number)
 
     def receive_signal(self, number: int) -> None:
         """End in order at the first signal, at once at the second."""
@@ -323,14 +317,6 @@ class ThreadServer(HttpServer):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
-
-
-def allow_open_files(count: int) -> None:
-    """Raise the limit of open files of this process as far as it may."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def tls_context(files: TlsFiles) -> ssl.SSLContext:

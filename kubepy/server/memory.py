@@ -10,6 +10,8 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 
+from kubepy import system
+
 MANY = 50  # connections that must have gone
 TRIM_SECONDS = 10.0  # between two trims, each of which takes some milliseconds per 100 MB
 
@@ -41,7 +43,7 @@ class MemoryKeeper:
 def find_trim() -> Callable[[], None]:
     """Return the C library's function that gives free memory back, or one that does nothing."""
     try:
-        malloc_trim = ctypes.CDLL(None).malloc_trim
+        malloc_trim = getattr(system.c_library(), "malloc_trim")  # noqa: B009
     except (AttributeError, OSError):
         return lambda: None
     malloc_trim.argtypes = (ctypes.c_size_t,)

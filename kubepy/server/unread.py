@@ -9,11 +9,9 @@ has read into buffers of its own nobody sees.
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import socket
 import struct
 import sys
-import termios
 from contextlib import suppress
 from typing import Any
 
@@ -49,7 +47,13 @@ def has_unread(transport: asyncio.Transport) -> bool:
 
 
 def _queued_to_send(connection: Any) -> int:
-    """Return how many bytes the client's machine has not confirmed yet."""
+    """Return how many bytes the client's machine has not confirmed yet; 0 where that cannot be
+    known."""
+    if not sys.platform.startswith("linux"):
+        return 0
+    import fcntl
+    import termios
+
     with suppress(OSError):
         answer = fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, bytes(NUMBER.size))
         queued: int = NUMBER.unpack(answer)[0]

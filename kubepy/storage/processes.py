@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
+from kubepy import system
 
 
 def is_alive(pid: str) -> bool:
     """Return whether there is a process of a number."""
     try:
-        os.kill(int(pid), 0)
-    except (ValueError, OverflowError, ProcessLookupError):
+        return system.is_running(int(pid))
+    except (ValueError, OverflowError):
         return False
-    except PermissionError:  # of another user
-        return True
-    return True

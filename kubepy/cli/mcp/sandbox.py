@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
 import socket
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import kubepy
+from kubepy import system
 from kubepy.cli.mcp.permitted import RefusedError
 
 MEMORY = 4 * 1024**3  # bytes of address space
@@ -94,8 +94,7 @@ class Sandbox:
 
     def close(self) -> None:
         """Put the limits into force, for the rest of the process."""
-        _limit(resource.RLIMIT_AS, MEMORY)
-        _limit(resource.RLIMIT_CORE, 0)
+        system.limit_memory(MEMORY)
         sys.addaudithook(self._check)
 
     def _check(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -180,10 +179,3 @@ def _resolved(endpoints: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
             continue
         addresses += [(str(entry[4][0]), port) for entry in found]
     return addresses
-
-
-def _limit(kind: int, value: int) -> None:
-    """Lower a limit of this process, and leave one that is lower already."""
-    _, hard = resource.getrlimit(kind)
-    if hard == resource.RLIM_INFINITY or value < hard:
-        resource.setrlimit(kind, (value, value))

@@ -29,7 +29,7 @@ from mcp.types import (
     ToolAnnotations,
 )
 
-from kubepy import __version__
+from kubepy import __version__, system
 from kubepy.cli.errors import CliError
 from kubepy.cli.mcp import tools
 from kubepy.cli.mcp.messages import CommandOutput, ServedCluster
@@ -191,11 +191,12 @@ async def serve(served: ServedCluster, *, writes: bool, seconds: float) -> None:
     )
     task = asyncio.current_task()
     assert task is not None
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, _leave, tool_server, number)
+    leave = partial(_leave, tool_server)
+    numbers = (signal.SIGTERM, signal.SIGINT)
     try:
-        async with stdio_server() as (read, write):
-            await server.run(read, write, server.create_initialization_options())
+        with system.signals_in(asyncio.get_running_loop(), numbers, leave):
+            async with stdio_server() as (read, write):
+                await server.run(read, write, server.create_initialization_options())
     finally:
         tool_server.close()
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import io
 import json
 import os
-import resource
 import shutil
 import tempfile
 from collections.abc import Callable
 from functools import partial
 from typing import IO
 
+from kubepy import system
 from kubepy.api.clock import format_exact_time
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.cli.errors import CliError, guarded, text_of
@@ -209,7 +209,7 @@ class Worker:
             steps = [self._step(call, command) for command in call.commands]
         except RefusedError as error:
             return {"refused": str(error)}
-        _limit_cpu(call.seconds)
+        system.limit_cpu(call.seconds)
         results = []
         room = call.room
         for step in steps:
@@ -265,15 +265,6 @@ def execute(factory: ToolFactory, step: PermittedCommand) -> None:
         raise CliError("the command needs more memory than this server gives it") from None
     finally:
         factory.close()
-
-
-def _limit_cpu(seconds: float) -> None:
-    """End this process when it has used so many more seconds of CPU."""
-    used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    soft = int(used + seconds) + 1
-    if hard == resource.RLIM_INFINITY or soft < hard:
-        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
 
 
 # --- the process ----------------------------------------------------------------------------------

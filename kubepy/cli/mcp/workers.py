@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping
@@ -14,6 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import kubepy
+from kubepy import system
 from kubepy.cli.errors import CliError
 from kubepy.cli.mcp.messages import (
     HEAD,
@@ -103,7 +103,7 @@ class WorkerProcess:
             status = await asyncio.wait_for(self._process.wait(), END_SECONDS)
         except TimeoutError:
             return "the process that ran the command does not answer"
-        if status == -signal.SIGXCPU:
+        if system.is_end_by_cpu_limit(status):
             return "the command needed more time of the CPU than this server gives it"
         return f"the process that ran the command has ended (status {status})"
 

@@ -1,20 +1,41 @@
 """Further processes of this machine, which share the runs of a plan or a fuzz.
 
-They are forked from one that was started for it: no two processes share the open files of a store.
+They are forked from one that was started for it, or started anew where the system cannot fork: no
+two processes share the open files of a store. Where there are no processes, this one does all the
+work.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import contextmanager
-from multiprocessing import Pipe, forkserver, get_context, resource_tracker
-from multiprocessing.connection import Connection
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Thread
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from kubepy import system
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 SAFE_PATH = "PYTHONSAFEPATH"
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _ThisProcess(Executor):
+    """An executor that does its work when it is given, in this process."""
+
+    def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        future: Future[T] = Future()
+        try:
+            future.set_result(work(*args, **kwargs))
+        except Exception as error:  # as of another process, it is for whoever asks for the result
+            future.set_exception(error)
+        return future
 
 
 @contextmanager
@@ -26,15 +47,28 @@ def process_pool(jobs: int, module: str) -> Iterator[Executor]:
     They end, too, when this process does, even if it is killed: each of them waits for the end of a
     pipe that this process alone can write to.
     """
-    _start_server(module)
+    if not system.HAS_PROCESSES:
+        yield _ThisProcess()
+        return
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import Pipe, get_all_start_methods, get_context
+
+    context: Any
+    surroundings: AbstractContextManager[None]
+    if "forkserver" in get_all_start_methods():
+        _start_server(module)
+        context, surroundings = get_context("forkserver"), nullcontext()
+    else:  # each process is started anew, when it is first needed
+        context, surroundings = get_context("spawn"), _safe_path()
     reader, writer = Pipe(duplex=False)
-    pool = ProcessPoolExecutor(jobs, get_context("forkserver"), _begin, (reader,))
-    try:
-        yield pool
-    finally:
-        writer.close()
-        pool.shutdown(cancel_futures=True)
-        reader.close()
+    with surroundings:
+        pool = ProcessPoolExecutor(jobs, context, _begin, (reader,))
+        try:
+            yield pool
+        finally:
+            writer.close()
+            pool.shutdown(cancel_futures=True)
+            reader.close()
 
 
 def _start_server(module: str) -> None:
@@ -44,6 +78,8 @@ def _start_server(module: str) -> None:
     what lies in the working directory, where somebody's operator.py would stand before the module
     ``operator`` of Python.
     """
+    from multiprocessing import forkserver, resource_tracker
+
     with _safe_path():
         forkserver.set_forkserver_preload([module])
         resource_tracker.ensure_running()  # which would let SIGINT through again

@@ -14,7 +14,7 @@ from contextlib import closing, suppress
 from functools import cached_property
 from typing import IO, TYPE_CHECKING
 
-from kubepy import KUBERNETES_VERSION
+from kubepy import KUBERNETES_VERSION, system
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.names import KUBECTL, KUBEPY, renamed
 from kubepy.cli.runtime.options import DEFAULT_NAMESPACE, NONE, DryRunOptions, GlobalOptions
@@ -592,15 +592,11 @@ class Factory:
     def _has_lost_reader(self) -> bool:
         """Return whether the reader of stdout is gone (``grep -m1``): a watch may never write to it
         again."""
-        import select
-
         try:
             descriptor = self.stdout.fileno()
         except (OSError, ValueError):  # stdout is no file
             return False
-        poll = select.poll()
-        poll.register(descriptor, 0)
-        return any(event & select.POLLERR for _, event in poll.poll(0))
+        return system.has_lost_reader(descriptor)
 
     # --- streams
 

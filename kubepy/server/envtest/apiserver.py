@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from kubepy import KUBERNETES_VERSION
+from kubepy import KUBERNETES_VERSION, system
 from kubepy.api.clock import Clock
 from kubepy.apiserver.settings import ADMISSION_PLUGINS, parse_service_subnet, parse_settings
 from kubepy.apiserver.tokens import SigningKey, VerifyingKey, verifying_keys
@@ -375,7 +375,7 @@ def _make_certificate(certificate: str, key: str, address: str) -> None:
     try:
         os.makedirs(os.path.dirname(certificate), exist_ok=True)
         for path, content in ((certificate, own_certificate), (key, own_key)):
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            descriptor = os.open(path, system.WRITE | os.O_TRUNC, 0o600)
             with open(descriptor, "wb") as file:
                 file.write(content)
     except OSError as error:

@@ -26,6 +26,7 @@ from shutil import rmtree
 from types import MappingProxyType
 from typing import NamedTuple
 
+from kubepy import system
 from kubepy.quoting import printable
 from kubepy.storage.errors import FolderError, LostStateError
 from kubepy.storage.folder import index, settings, volumefiles
@@ -153,7 +154,7 @@ def _new_index(target: str, origin: Database | None = None) -> Iterator[Database
     after that."""
     own = os.path.join(target, index.OWN)
     path = os.path.join(own, index.INDEX)
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    os.close(os.open(path, system.WRITE_NEW, 0o600))
     with closing(Database(path)) as database:
         if origin is not None:
             origin.connection.backup(database.connection)
@@ -167,12 +168,9 @@ def _new_index(target: str, origin: Database | None = None) -> Iterator[Database
         database.connection.execute("COMMIT")
         database.connection.execute("PRAGMA journal_mode = WAL")
 
-    for synced in (path, own, target, os.path.dirname(os.path.abspath(target))):
-        descriptor = os.open(synced, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    system.sync_file(path)
+    for folder in (own, target, os.path.dirname(os.path.abspath(target))):
+        system.sync_folder(folder)
 
 
 # --- copying a state folder ---
@@ -206,7 +204,7 @@ def copy_folder(access: Access, target: str, lock_timeout: float) -> None:
 
 def _is_writable(root: str) -> bool:
     own = os.path.join(root, index.OWN)
-    return os.access(own if os.path.isdir(own) else root, os.W_OK | os.X_OK, effective_ids=True)
+    return system.is_usable_folder(own if os.path.isdir(own) else root)
 
 
 def _version(access: Access) -> object:
@@ -303,23 +301,19 @@ def copy_file(origin: str, target: str) -> CopiedFile | None:
     meanwhile is copied again."""
     for _ in range(MAX_TRIES):
         try:
-            descriptor = os.open(origin, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = os.open(origin, system.READ)
         except FileNotFoundError:
             return None
         try:
             status = os.fstat(descriptor)
-            copy = os.open(
-                target,
-                os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC,
-                stat.S_IMODE(status.st_mode),
-            )
+            copy = os.open(target, system.WRITE_NEW, stat.S_IMODE(status.st_mode))
             try:
                 while data := os.read(descriptor, AT_ONCE):
                     while data:
                         data = data[os.write(copy, data) :]
                     if status.st_size < AT_ONCE:
                         break
-                os.utime(copy, ns=(status.st_atime_ns, status.st_mtime_ns))
+                system.set_times(copy, target, (status.st_atime_ns, status.st_mtime_ns))
                 file = CopiedFile(stamp_of(status), stamp_of(os.fstat(copy)))
             finally:
                 os.close(copy)

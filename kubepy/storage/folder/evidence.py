@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from itertools import islice
 
+from kubepy import system
 from kubepy.storage.folder import gitindex
 from kubepy.storage.folder.database import Database, Stamp
 from kubepy.storage.folder.files import read_file, stamp_of
@@ -36,7 +37,7 @@ def birth_ns(path: str) -> int:
     does not tell."""
     import ctypes
 
-    statx = getattr(ctypes.CDLL(None, use_errno=True), "statx", None)
+    statx = getattr(system.c_library(), "statx", None)
     if statx is None:
         return 0
     answer = ctypes.create_string_buffer(STATX_SIZE)

@@ -13,6 +13,7 @@ import stat
 import time
 from collections.abc import Iterable
 
+from kubepy import system
 from kubepy.storage.errors import FolderError
 from kubepy.storage.folder.database import Stamp
 from kubepy.storage.folder.paths import ancestors_of, parent_of
@@ -48,7 +49,7 @@ def stamp_of(status: os.stat_result) -> Stamp:
 def read_file(path: str, most: int = -1) -> bytes:
     """Return the content of a file, or its first bytes; a pipe or a device, which might give none
     for ever, is refused. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = os.open(path, system.READ_LINKED | system.READ_AT_ONCE)
     with open(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "is not a regular file", path)
@@ -60,10 +61,11 @@ def is_racy(stamp: Stamp, read_ns: int) -> bool:
     racy index).
 
     Only a change time that is old enough is proof: an edit can set the time of modification back.
+    Windows tells when a file was made in its place.
     """
-    return (
-        stamp.ctime_ns + (TICK_NS if stamp.ctime_ns % 1_000_000_000 else COARSE_TICK_NS) >= read_ns
-    )
+    changed_ns = stamp.mtime_ns if system.IS_WINDOWS else stamp.ctime_ns
+    tick_ns = TICK_NS if changed_ns % 1_000_000_000 else COARSE_TICK_NS
+    return changed_ns + tick_ns >= read_ns
 
 
 class StateFolder:
@@ -144,9 +146,7 @@ class StateFolder:
 
     def _open_for_reading(self, path: str) -> int:
         try:
-            return os.open(
-                self._prefix + path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            )
+            return os.open(self._prefix + path, system.READ | system.READ_AT_ONCE)
         except (FileNotFoundError, NotADirectoryError):
             raise FileNotFoundError(path) from None
         except OSError as error:
@@ -177,33 +177,32 @@ class StateFolder:
         time."""
         absolute = self._prefix + path
         try:
-            descriptor = os.open(
-                absolute, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode
-            )
+            descriptor = os.open(absolute, system.WRITE_NEW, mode)
         except FileExistsError:  # left by a process that died
             os.unlink(absolute)
-            descriptor = os.open(
-                absolute, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode
-            )
+            descriptor = os.open(absolute, system.WRITE_NEW, mode)
 
+        is_failed = False
         try:
             written = os.write(descriptor, data)
             while written < len(data):
                 written += os.write(descriptor, data[written:])
             now = time.time_ns()
-            os.utime(descriptor, ns=(now, now - 2 * TICK_NS))
-            if sync:
+            system.set_times(descriptor, absolute, (now, now - 2 * TICK_NS))
+            if sync or not system.can_sync_all():
                 os.fsync(descriptor)
             return stamp_of(os.fstat(descriptor))
         except BaseException:
-            os.unlink(absolute)
+            is_failed = True
             raise
         finally:
             os.close(descriptor)
+            if is_failed:
+                os.unlink(absolute)
 
     def rename_into_place(self, temporary: str, path: str) -> None:
         """Replace a file by the temporary one that was written for it, in one step."""
-        os.replace(self._prefix + temporary, self._prefix + path)
+        system.replace(self._prefix + temporary, self._prefix + path)
 
     # --- removing ---
 
@@ -256,31 +255,10 @@ class StateFolder:
             return
         for path in sorted(directories):
             try:
-                descriptor = os.open(
-                    self.absolute(path), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-                )
+                system.sync_folder(self.absolute(path), linked=False)
             except (FileNotFoundError, NotADirectoryError):
                 continue  # its removal is an entry of the folder above it
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
 
     def sync_all(self) -> None:
-        """Make everything on the folder's file system durable: ``syncfs(2)``, or ``sync`` where the
-        system has none.
-
-        Raises OSError.
-        """
-        import ctypes
-
-        descriptor = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            syncfs = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
-            if syncfs is None:
-                os.sync()
-            elif syncfs(descriptor) != 0:
-                error = ctypes.get_errno()
-                raise OSError(error, os.strerror(error))
-        finally:
-            os.close(descriptor)
+        """Make everything on the folder's file system durable. Raises OSError."""
+        system.sync_all(self.root)

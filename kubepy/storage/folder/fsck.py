@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Iterator
 
+from kubepy import system
 from kubepy.lazy import lazy_imports
 from kubepy.storage.errors import EditError
 from kubepy.storage.folder import index, volumefiles
@@ -201,7 +202,7 @@ def check_modes(folder: StateFolder, rows: list[Row]) -> Iterator[tuple[str, str
                 mode = stat.S_IMODE(os.lstat(folder.absolute(path)).st_mode)
             except OSError:
                 continue  # its stamp shows that
-            if mode & 0o077:
+            if system.is_open_to_others(mode):
                 yield path, f"others can read it (mode {mode:04o})"
 
 

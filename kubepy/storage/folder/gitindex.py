@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from kubepy import system
 from kubepy.storage.folder.files import read_file
 from kubepy.storage.folder.paths import CLUSTER, NAMESPACES, SUFFIX
 
@@ -110,10 +111,10 @@ def compare_by_content(folder: str) -> None:
             return
         if new is None:
             return
-        os.fchmod(lock, stat.S_IMODE(mode))
+        system.set_mode(lock, stat.S_IMODE(mode))
         with os.fdopen(os.dup(lock), "wb") as file:
             file.write(new)
-        os.replace(f"{index}.lock", index)
+        system.replace(f"{index}.lock", index)
 
 
 @contextmanager
@@ -139,7 +140,7 @@ def _open_lock(path: str) -> int | None:
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            return os.open(path, system.WRITE_NEW, 0o666)
         except FileExistsError:
             if time.monotonic() >= deadline:
                 return None

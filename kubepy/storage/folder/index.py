@@ -11,6 +11,7 @@ import stat
 from collections.abc import Iterator
 from math import inf
 
+from kubepy import system
 from kubepy.lazy import lazy_imports
 from kubepy.storage.errors import FolderError, RemovedIndexError, is_disk_full
 from kubepy.storage.folder import origin
@@ -60,7 +61,8 @@ def make_own_folder(root: str, *, network: bool = False) -> None:
         if not origin.is_own(root):
             raise _refusal(root)
         status = os.stat(path)
-        if stat.S_IMODE(status.st_mode) & 0o077 and status.st_uid == os.geteuid():
+        is_own = status.st_uid == system.user_id()
+        if is_own and system.is_open_to_others(stat.S_IMODE(status.st_mode)):
             os.chmod(path, 0o700)
     except OSError as error:
         is_removed = isinstance(error, FileNotFoundError) and os.path.isdir(
@@ -69,7 +71,7 @@ def make_own_folder(root: str, *, network: bool = False) -> None:
         kind = RemovedIndexError if is_removed else FolderError
         raise kind(f"{path}: cannot be made: {error.strerror}") from error
 
-    if status.st_uid != os.geteuid() and not os.access(path, os.W_OK | os.X_OK, effective_ids=True):
+    if not is_own and not system.is_usable_folder(path):
         raise FolderError(
             f"{path} belongs to another user: Permission denied"
         ) from PermissionError(errno.EACCES, path)
@@ -150,7 +152,7 @@ def create(root: str, revision: int = 0) -> Database:
     unfinished = path + ".new"
     try:
         remove_files(unfinished)
-        os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        os.close(os.open(unfinished, system.WRITE_NEW, 0o600))
         database = Database(unfinished)
         try:
             database.create(revision)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from kubepy import system
 from kubepy.storage.errors import FolderError, LockTimeoutError, RemovedIndexError
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Lock:
         """Write the holder's file; return whether the last holder left one."""
         program, *arguments = sys.argv or [""]
         command = " ".join([os.path.basename(program), *arguments])[:200].replace("\n", " ")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        flags = system.WRITE | os.O_TRUNC
         try:
             was_left = os.path.exists(self._holder_path)
             self._file = self._identify()
@@ -170,29 +171,30 @@ class Lock:
         description = self.describe()
         if description is None:
             return None
-        try:
-            # as filelock does, whose import costs a command that only reads more than all else here
-            import fcntl
+        is_locked = self._is_locked()
+        if is_locked is None:
+            is_locked = not self.try_acquire(0)
+            if not is_locked:
+                self.drop()
+        return description if is_locked else None
 
-            descriptor = os.open(self.path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    def _is_locked(self) -> bool | None:
+        """Ask as filelock does, whose import costs a command that only reads more than all else
+        here; None where the system does not answer."""
+        try:
+            descriptor = os.open(self.path, system.UPDATE)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return system.is_locked(descriptor)
             finally:
                 os.close(descriptor)
-        except BlockingIOError:
-            return description
-        except (ImportError, OSError):
-            if not self.try_acquire(0):
-                return description
-            self.drop()
-
-        return None
+        except OSError:
+            return None
 
     def describe(self) -> str | None:
         """Return what the present holder (or the last, if it died) wrote about itself, None when
         there is none."""
         try:
-            descriptor = os.open(self._holder_path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = os.open(self._holder_path, system.READ)
             with open(descriptor, encoding="utf-8", errors="replace") as file:
                 pid, _, command = file.read(MAX_HOLDER).partition("\n")
         except (FileNotFoundError, NotADirectoryError, PermissionError):

@@ -29,6 +29,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
+from kubepy import system
 from kubepy.lazy import blake2b, lazy_imports
 from kubepy.quoting import printable
 from kubepy.storage.errors import FolderError, LockTimeoutError
@@ -92,7 +93,16 @@ def user_directory() -> str:
         base = os.path.join(home, ".local", "state") if os.path.isabs(home) else ""
     if base and _is_writable(base):
         return os.path.join(base, "kubepy")
-    return f"/var/tmp/kubepy-{os.geteuid()}"
+    return f"{_temporary_folder()}/kubepy-{system.user_id()}"
+
+
+def _temporary_folder() -> str:
+    """Return the folder in which every user may keep files beyond the next start of the machine."""
+    if os.path.isdir("/var/tmp"):
+        return "/var/tmp"
+    import tempfile
+
+    return tempfile.gettempdir()
 
 
 def _is_writable(path: str) -> bool:
@@ -102,7 +112,7 @@ def _is_writable(path: str) -> bool:
         if parent == path:
             return False
         path = parent
-    return os.access(path, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)
+    return system.is_usable_folder(path)
 
 
 def user_key() -> bytes:
@@ -119,14 +129,16 @@ def _read_key(path: str) -> bytes:
     """Return the key in a file; nothing where there is none, where it is another user's, or others
     can read it."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = os.open(path, system.READ)
     except (FileNotFoundError, NotADirectoryError):
         return b""
     except OSError as error:
         raise FolderError(f"{printable(path)}: cannot be read: {error.strerror}") from error
     with open(descriptor, "rb") as file:
         status = os.fstat(descriptor)
-        if status.st_uid != os.geteuid() or (status.st_mode & 0o077 and evidence.has_modes(path)):
+        if status.st_uid != system.user_id():
+            return b""
+        if system.is_open_to_others(status.st_mode) and evidence.has_modes(path):
             return b""
         key = file.read(KEY_BYTES + 1)
     return key if len(key) == KEY_BYTES else b""
@@ -137,24 +149,22 @@ def _make_key(path: str) -> bytes:
     directory, temporary = os.path.dirname(path), f"{path}.{os.getpid()}.tmp"
     try:
         os.makedirs(directory, 0o700, exist_ok=True)
-        if os.stat(directory).st_uid != os.geteuid():
+        if os.stat(directory).st_uid != system.user_id():
             raise FolderError(
                 f"{printable(directory)} belongs to another user: set $XDG_STATE_HOME"
             )
         with suppress(FileNotFoundError):
             os.unlink(temporary)
-        descriptor = os.open(
-            temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-        )
+        descriptor = os.open(temporary, system.WRITE_NEW, 0o600)
         with open(descriptor, "wb") as file:
             file.write(os.urandom(KEY_BYTES))
             file.flush()
             os.fsync(descriptor)
         try:
-            os.link(temporary, path)
+            system.name_new(temporary, path)
         except FileExistsError:
             if not _read_key(path):  # damaged, or others can read it
-                os.replace(temporary, path)
+                system.replace(temporary, path)
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(temporary)
@@ -189,7 +199,7 @@ def _read_origin(own: str) -> OriginFile | None:
     """Read the origin in a folder, None without one."""
     path = os.path.join(own, ORIGIN)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, system.READ | system.READ_AT_ONCE)
         with open(descriptor, encoding="ascii", errors="replace") as file:
             status = os.fstat(descriptor)
             word = file.read(2 * KEY_BYTES + 1)
@@ -219,9 +229,7 @@ def _birth_codes(word: str, subject: str, *paths: str) -> list[str]:
 def _read_marks(own: str) -> Marks:
     """Return the marks in a folder, none where they cannot be read."""
     try:
-        descriptor = os.open(
-            os.path.join(own, MARKS), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        )
+        descriptor = os.open(os.path.join(own, MARKS), system.READ | system.READ_AT_ONCE)
         with open(descriptor, encoding="utf-8") as file:
             marks = json.loads(file.read(1 << 16))
     except (OSError, ValueError, RecursionError):
@@ -429,11 +437,7 @@ def make(root: str, *, network: bool = False) -> bool:
 
 def sync_folder(path: str) -> None:
     """Make the entries of a folder durable. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    system.sync_folder(path)
 
 
 def remove_left_by_the_dead(root: str) -> None:
@@ -465,9 +469,7 @@ def _write_origin(own: str, *, network: bool) -> None:
     path = os.path.join(own, ORIGIN)
     with suppress(FileNotFoundError):
         os.unlink(path)
-    with open(
-        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w"
-    ) as file:
+    with open(os.open(path, system.WRITE_NEW, 0o600), "w") as file:
         file.write(word)
         file.flush()
         os.fsync(file.fileno())
@@ -491,15 +493,12 @@ def write_private(path: str, content: bytes) -> None:
     temporary = f"{path}.{os.getpid()}.tmp"
     with suppress(FileNotFoundError):
         os.unlink(temporary)  # of a process that died
-    flags = (
-        os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    )  # in /tmp it might be another user's
-    try:
-        with open(os.open(temporary, flags, 0o600), "wb") as file:
+    try:  # a new file: in /tmp one that is there might be another user's
+        with open(os.open(temporary, system.WRITE_NEW, 0o600), "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        system.replace(temporary, path)
     except OSError:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
@@ -593,8 +592,8 @@ def _is_made_here(root: str) -> bool:
         return False
     status = os.lstat(own)
     if (
-        status.st_uid != os.geteuid()
-        or stat.S_IMODE(status.st_mode) & 0o077
+        status.st_uid != system.user_id()
+        or system.is_open_to_others(stat.S_IMODE(status.st_mode))
         or evidence.is_known_to_git(own)
     ):
         return False
@@ -606,7 +605,7 @@ def is_anothers(root: str) -> bool:
     with it."""
     try:
         owner = os.lstat(os.path.join(root, OWN)).st_uid
-        return owner != os.geteuid() and os.stat(root).st_uid == owner
+        return owner != system.user_id() and os.stat(root).st_uid == owner
     except OSError:
         return False
 

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from kubepy import system
+
 # As the kernel defines them (rename(2)).
 NO_REPLACE, EXCHANGE = 1, 2
 AT_FDCWD = -100
@@ -46,8 +48,8 @@ def renameat2(source: str, target: str, flags: int) -> None:
 @cache
 def _function() -> Callable[..., Any] | None:
     """Return the function of the C library, None where it has none."""
-    library = ctypes.CDLL(None, use_errno=True)
-    if not hasattr(library, "renameat2"):
+    library = system.c_library()
+    if library is None or not hasattr(library, "renameat2"):
         return None
     function = library.renameat2
     function.argtypes = (

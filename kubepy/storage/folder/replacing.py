@@ -17,13 +17,11 @@ so it is never mistaken for a file that was staged for another commit.
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
-import signal
 import stat
 import time
 
+from kubepy import system
 from kubepy.lazy import lazy_imports
 from kubepy.storage.folder.compare import digest_of
 from kubepy.storage.folder.files import MAX_SIZE, StateFolder, UnreadableError
@@ -172,16 +170,14 @@ def _look(folder: StateFolder, path: str) -> tuple[bool, bytes]:
     """Return whether somebody has a file open for writing, and the digest of its content, "" for no
     regular file."""
     try:
-        descriptor = os.open(
-            folder.absolute(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        )
+        descriptor = os.open(folder.absolute(path), system.READ | system.READ_AT_ONCE)
     except OSError:
         return False, b""
 
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return False, b""
-        is_being_written = _is_being_written(descriptor)
+        is_being_written = system.is_being_written(descriptor)
         data = b""
         while len(data) <= MAX_SIZE and (part := os.read(descriptor, MAX_SIZE + 1)):
             data += part
@@ -189,23 +185,6 @@ def _look(folder: StateFolder, path: str) -> tuple[bool, bytes]:
         os.close(descriptor)
 
     return is_being_written, digest_of(data)
-
-
-def _is_being_written(descriptor: int) -> bool:
-    """Return whether somebody has an open file open for writing, as far as the system tells this
-    user.
-
-    The system gives a lease for reading only where nobody has. It is given back at once. Should
-    somebody open the file in between, the signal is one that is ignored by default, in place of
-    SIGIO, which ends a process.
-    """
-    try:
-        fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
-        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
-        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-    except OSError as error:
-        return error.errno == errno.EAGAIN
-    return False
 
 
 def _put_back(folder: StateFolder, temporary: str, path: str, placed: bytes) -> None:

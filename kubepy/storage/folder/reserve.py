@@ -12,6 +12,7 @@ import os
 from contextlib import suppress
 from math import inf
 
+from kubepy import system
 from kubepy.storage.folder.index import OWN
 
 NAME = "reserve"
@@ -66,25 +67,21 @@ class Reserve:
 
     def _grow(self, wanted: float) -> None:
         """Make the file, or make it larger, as far as there is room."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         with suppress(OSError):
-            descriptor = os.open(self._path, flags, 0o600)
+            descriptor = os.open(self._path, system.WRITE, 0o600)
             try:
                 room = os.fstat(descriptor).st_size + self._free_bytes()
                 size = int(min(wanted, room)) // _BLOCK * _BLOCK
-                os.posix_fallocate(descriptor, 0, size)
+                system.reserve(descriptor, size)
             finally:
                 os.close(descriptor)
 
     def _free_bytes(self) -> float:
         """Return how much is free on the disk for this user, infinity where it does not tell."""
         try:
-            disk = os.statvfs(os.path.dirname(self._path))
+            return system.free_bytes(os.path.dirname(self._path))
         except OSError:
             return inf
-        if not disk.f_blocks:
-            return inf
-        return disk.f_frsize * (disk.f_bavail if os.geteuid() else disk.f_bfree)
 
 
 def size_of(path: str) -> int:

@@ -8,11 +8,13 @@ symbolic link is followed.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from kubepy import system
 from kubepy.storage.folder.database import (
     Database,
     Place,
@@ -411,6 +413,39 @@ def find_obstacle(folder: StateFolder, path: str) -> Obstacle | None:
     return scanner.obstacles[0] if scanner.obstacles else None
 
 
+class _OpenFolder:
+    """A folder that stays the same one while its files are looked at, where the system can hold it
+    open.
+
+    Listing it and asking for each ``stat`` takes half the time of ``os.scandir``.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    def __enter__(self) -> _OpenFolder:
+        if os.stat in os.supports_dir_fd and os.listdir in os.supports_fd:
+            self._descriptor = os.open(self._path, system.READ_FOLDER)
+        elif os.path.islink(self._path):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), self._path)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+
+    def names(self) -> list[str]:
+        """Return the names in the folder. Raises OSError."""
+        return os.listdir(self._path if self._descriptor is None else self._descriptor)
+
+    def status(self, name: str) -> os.stat_result:
+        """Return the ``stat`` of a file in the folder. Raises OSError."""
+        if self._descriptor is None:
+            return os.lstat(os.path.join(self._path, name))
+        return os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+
+
 class _Scanner:
     """Lists folders, and notes the obstacles and strays that it meets."""
 
@@ -436,24 +471,18 @@ class _Scanner:
 
     def _list(self, listing: Listing) -> None:
         """List the files of a folder. Raises OSError."""
-        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
         others: list[str] = []
-        descriptor = os.open(self._folder.absolute(listing.directory.path), flags)
-        try:
-            for name in os.listdir(descriptor):  # with the stats at half the cost of os.scandir
+        with _OpenFolder(self._folder.absolute(listing.directory.path)) as opened:
+            for name in opened.names():
                 if name.endswith(SUFFIX) and name[0] != ".":
                     try:
-                        listing.files[name] = os.stat(
-                            name, dir_fd=descriptor, follow_symlinks=False
-                        )
+                        listing.files[name] = opened.status(name)
                     except FileNotFoundError:
                         continue
                 elif name == MANAGED:
                     self._add_managers(listing)
                 elif name[0] != "." or is_hidden_manifest(name):
                     others.append(name)
-        finally:
-            os.close(descriptor)
 
         for name in others:
             reason = HIDDEN if name.startswith(".") else NOT_YAML

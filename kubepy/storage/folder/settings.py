@@ -17,6 +17,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from kubepy import system
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 from kubepy.storage.errors import FolderError, NoClusterError
@@ -78,15 +79,14 @@ def _write_new(root: str, name: str, text: str) -> bool:
         return False
     temporary = os.path.join(root, _temporary_path(name))
     try:
-        with open(temporary, "w", encoding="utf-8") as file:
+        with open(temporary, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
             file.flush()
             now = time.time_ns()
-            os.utime(
-                file.fileno(), ns=(now, now - 2 * TICK_NS)
-            )  # no later edit can have this stamp
+            # no later edit can have this stamp
+            system.set_times(file.fileno(), temporary, (now, now - 2 * TICK_NS))
             os.fsync(file.fileno())
-        os.link(temporary, path)
+        system.name_new(temporary, path)
     except FileExistsError:
         return False
     finally:

@@ -19,6 +19,7 @@ import math
 import os
 import re
 import select
+import sys
 import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -91,7 +92,7 @@ class FolderWatch:
         self._folder = folder
         self._kernel: INotify | None = None
         self._tried = 0.0  # when it was tried last to watch
-        self._poll = select.poll()
+        self._poll: select.poll | None = None
         self._hears_index = (
             False  # the folder of the index is watched, which commits of other processes change
         )
@@ -150,7 +151,7 @@ class FolderWatch:
         everything is."""
         if self._kernel is None or not self._hears_index:
             return False
-        self._poll.poll(math.ceil(1000 * seconds))
+        self._has_events(seconds)
         return True
 
     def is_quiet(self) -> bool:
@@ -161,10 +162,14 @@ class FolderWatch:
             self._kernel is not None
             and self._hears_index
             and not self._pending
-            and not self._poll.poll(0)
+            and not self._has_events()
             and now - self._heard > REST_SECONDS
             and now < self._due
         )
+
+    def _has_events(self, seconds: float = 0.0) -> bool:
+        """Return whether something is named by now, or within some seconds."""
+        return self._poll is not None and bool(self._poll.poll(math.ceil(1000 * seconds)))
 
     def _extents(self) -> Extents:
         """Return the folders and objects that were named, with no folder twice."""
@@ -186,7 +191,7 @@ class FolderWatch:
         self._paths.clear()
         self._tried = time.monotonic()
         try:
-            if not is_local(self._folder.root):
+            if not sys.platform.startswith("linux") or not is_local(self._folder.root):
                 return
             from inotify_simple import INotify
 

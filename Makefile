@@ -13,7 +13,7 @@ ACCEPTANCE := tests/bundles tests/cli tests/clients tests/conformance tests/plat
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 PYTEST := $(BIN)/pytest -n $(shell expr $(CORES) \* 3 / 2) --dist worksteal
 
-.PHONY: demo serve test unit coverage acceptance clients test-etcd test-interop etcd torture fuzz bundles check bench bench-short bench-record bench-parts pythons completions man release-check release-build release-inspect release-try release-sbom release-files try-action docs site generated clean
+.PHONY: demo serve test unit coverage acceptance clients test-etcd test-interop test-browser browser etcd torture fuzz bundles check bench bench-short bench-record bench-parts pythons completions man release-check release-build release-inspect release-try release-sbom release-files try-action docs site generated clean
 
 demo: $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/demo.sh
@@ -69,6 +69,17 @@ test-interop: $(VENV)/.installed etcd
 
 etcd:
 	command -v $(ETCD) > /dev/null || { apt-get update && RUNLEVEL=1 apt-get install -y --no-install-recommends etcd-server; }
+
+# The page with a cluster in a browser's tab, as static files in build/browser (node and npm build it)
+browser: $(VENV)/.installed
+	cd browser && npm install --no-package-lock --no-audit --no-fund --silent
+	$(BIN)/python tools/build_browser.py build/browser
+
+# Type commands into that page in headless Chromium: make test-browser CHROMIUM=path PICTURES=folder
+CHROMIUM ?= /usr/bin/chromium
+PICTURES ?=
+test-browser: browser
+	CHROMIUM=$(CHROMIUM) PICTURES=$(PICTURES) $(BIN)/pytest -n0 tests/platforms/test_browser.py
 
 # Apply, settle, apply again, describe and delete each bundle of manifests in a folder: make bundles DIR=path
 DIR ?= tests/bundles

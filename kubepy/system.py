@@ -8,6 +8,7 @@ looks for the name of a system itself. docs/platforms.md says what users see of 
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import time
@@ -15,6 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
 from typing import TYPE_CHECKING, Any
+
+from kubepy.lazy import load
 
 if TYPE_CHECKING:
     import asyncio
@@ -44,6 +47,14 @@ UPDATE = os.O_RDWR | _COMMON
 
 _REPLACE_SECONDS = 2.0  # how long a reader of a file may keep Windows from replacing it
 _REPLACE_PAUSE = 0.005
+
+
+def _module(name: str) -> Any:
+    """Return a module that some systems lack, None there."""
+    try:
+        return load(name)
+    except ImportError:
+        return None
 
 
 # --- owners ---------------------------------------------------------------------------------------
@@ -110,8 +121,7 @@ def sync_all(folder: str) -> None:
         if hasattr(os, "sync"):
             os.sync()
         return
-    import ctypes
-
+    ctypes = load("ctypes")
     descriptor = os.open(folder, READ_LINKED_FOLDER)
     try:
         if syncfs(descriptor) != 0:
@@ -184,9 +194,7 @@ def free_bytes(folder: str) -> float:
     """Return how much is free for this user on the disk of a folder, infinity where the disk does
     not tell. Raises OSError."""
     if not hasattr(os, "statvfs"):
-        from shutil import disk_usage
-
-        return disk_usage(folder).free
+        return float(load("shutil").disk_usage(folder).free)
     disk = os.statvfs(folder)
     if not disk.f_blocks:
         return inf
@@ -196,9 +204,8 @@ def free_bytes(folder: str) -> float:
 def is_locked(descriptor: int) -> bool | None:
     """Return whether another process holds the lock of an open file (``flock(2)``); None where
     that cannot be asked. The lock is this process's afterwards, if it is free. Raises OSError."""
-    try:
-        import fcntl
-    except ImportError:
+    fcntl = _module("fcntl")
+    if fcntl is None:
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -215,15 +222,10 @@ def is_being_written(descriptor: int) -> bool:
     open the file in between, the signal is one that is ignored by default, in place of SIGIO, which
     ends a process.
     """
-    try:
-        import fcntl
-    except ImportError:
-        return False
+    fcntl = _module("fcntl")
     if not hasattr(fcntl, "F_SETLEASE"):
         return False
-    import errno
-    import signal
-
+    signal = load("signal")
     try:
         fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
@@ -240,19 +242,17 @@ def c_library() -> ctypes.CDLL | None:
     """Return the C library that this process is linked to, None where there is none."""
     if not HAS_PROCESSES:
         return None
-    import ctypes
-
     try:
-        return ctypes.CDLL(None, use_errno=True)
+        library: ctypes.CDLL = load("ctypes").CDLL(None, use_errno=True)
     except (OSError, TypeError):  # Windows has none of this kind
         return None
+    return library
 
 
 def allow_open_files(count: int) -> None:
     """Raise the limit of open files of this process as far as it may."""
-    try:
-        import resource
-    except ImportError:  # there is no such limit
+    resource = _module("resource")
+    if resource is None:  # there is no such limit
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
@@ -263,9 +263,8 @@ def allow_open_files(count: int) -> None:
 def limit_memory(size: int) -> None:
     """Give this process so many bytes of address space and no core file, where there are such
     limits."""
-    try:
-        import resource
-    except ImportError:
+    resource = _module("resource")
+    if resource is None:
         return
     for limit, wanted in ((resource.RLIMIT_AS, size), (resource.RLIMIT_CORE, 0)):
         _, hard = resource.getrlimit(limit)
@@ -276,9 +275,8 @@ def limit_memory(size: int) -> None:
 def limit_cpu(seconds: float) -> None:
     """End this process when it has used so many more seconds of CPU, where there is such a
     limit."""
-    try:
-        import resource
-    except ImportError:
+    resource = _module("resource")
+    if resource is None:
         return
     used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
@@ -292,15 +290,13 @@ def machine() -> tuple[str, str]:
     if hasattr(os, "uname"):
         names = os.uname()
         return names.sysname, names.machine
-    import platform
-
+    platform = load("platform")
     return platform.system(), platform.machine()
 
 
 def has_lost_reader(descriptor: int) -> bool:
     """Return whether the reader of a pipe is gone, as far as the system tells before a write."""
-    import select
-
+    select = load("select")
     if not hasattr(select, "poll"):
         return False
     poll = select.poll()
@@ -317,8 +313,7 @@ def set_nonblocking(descriptor: int) -> None:
 def end_group(pid: int) -> None:
     """End a process that leads a session, and those that it has started in it. Raises
     ProcessLookupError."""
-    import signal
-
+    signal = load("signal")
     if hasattr(os, "killpg"):
         os.killpg(pid, signal.SIGKILL)
     else:
@@ -327,8 +322,7 @@ def end_group(pid: int) -> None:
 
 def is_end_by_cpu_limit(status: int) -> bool:
     """Return whether a process has ended by its limit of :func:`limit_cpu`."""
-    import signal
-
+    signal = load("signal")
     number = getattr(signal, "SIGXCPU", None)
     return number is not None and status == -number
 
@@ -340,8 +334,7 @@ def alarm(seconds: float, ring: Callable[[], None]) -> Iterator[None]:
 
     The timer that was set before, pytest's for example, goes on after the block.
     """
-    import signal
-
+    signal = load("signal")
     if not hasattr(signal, "setitimer"):
         yield
         return
@@ -373,8 +366,7 @@ def is_running(pid: int) -> bool:
 
 def _is_running_on_windows(pid: int) -> bool:
     """Ask Windows, where ``os.kill`` would end the process."""
-    import ctypes
-
+    ctypes = load("ctypes")
     query_limited_information, still_active = 0x1000, 259
     kernel: Any = getattr(ctypes, "windll").kernel32  # noqa: B009  # on Windows alone
     handle = kernel.OpenProcess(query_limited_information, False, pid)
@@ -383,7 +375,7 @@ def _is_running_on_windows(pid: int) -> bool:
     status = ctypes.c_ulong()
     kernel.GetExitCodeProcess(handle, ctypes.byref(status))
     kernel.CloseHandle(handle)
-    return status.value == still_active
+    return bool(status.value == still_active)
 
 
 @contextmanager
@@ -391,8 +383,7 @@ def signals_in(
     loop: asyncio.AbstractEventLoop, numbers: Sequence[int], receive: Callable[[int], None]
 ) -> Iterator[None]:
     """Let a function of an event loop take signals for the length of a block."""
-    import signal
-
+    signal = load("signal")
     before = {number: signal.getsignal(number) for number in numbers}
     try:
         for number in numbers:
@@ -413,12 +404,20 @@ def signals_in(
             loop.remove_signal_handler(number)
 
 
+def queued_to_send(descriptor: int) -> int:
+    """Return how many bytes of a connection the other machine has not confirmed yet (``tcp(7)``),
+    0 where the system does not tell. Raises OSError."""
+    fcntl, termios = _module("fcntl"), _module("termios")
+    if not hasattr(termios, "TIOCOUTQ"):
+        return 0
+    answer = fcntl.ioctl(descriptor, termios.TIOCOUTQ, bytes(4))
+    return int.from_bytes(answer, sys.byteorder)
+
+
 def unix_socket() -> socket.socket:
     """Return a new socket of a path in the file system. Raises OSError where there are none."""
-    import errno
-    import socket
-
-    family = getattr(socket, "AF_UNIX", None)
-    if family is None:
+    sockets = load("socket")
+    if not hasattr(sockets, "AF_UNIX"):
         raise OSError(errno.EAFNOSUPPORT, "this system has no sockets in files")
-    return socket.socket(family, socket.SOCK_STREAM)
+    created: socket.socket = sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM)
+    return created

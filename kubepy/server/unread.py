@@ -15,6 +15,8 @@ import sys
 from contextlib import suppress
 from typing import Any
 
+from kubepy import system
+
 NETLINK_SOCK_DIAG = 4
 SOCK_DIAG_BY_FAMILY = 20
 REQUEST = 1  # NLM_F_REQUEST
@@ -49,15 +51,8 @@ def has_unread(transport: asyncio.Transport) -> bool:
 def _queued_to_send(connection: Any) -> int:
     """Return how many bytes the client's machine has not confirmed yet; 0 where that cannot be
     known."""
-    if not sys.platform.startswith("linux"):
-        return 0
-    import fcntl
-    import termios
-
     with suppress(OSError):
-        answer = fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, bytes(NUMBER.size))
-        queued: int = NUMBER.unpack(answer)[0]
-        return queued
+        return system.queued_to_send(connection.fileno())
     return 0
 
 

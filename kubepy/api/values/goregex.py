@@ -52,6 +52,14 @@ class GoRegexError(ValueError):
         super().__init__(f"error parsing regexp: {problem}: `{part}`")
 
 
+class NoRegexEngineError(GoRegexError):
+    """google-re2 is not installed. Python's ``re`` is no substitute: some patterns take it longer
+    than anybody lives, and patterns come from strangers."""
+
+    def __init__(self, pattern: str) -> None:
+        ValueError.__init__(self, f"google-re2, which matches `{pattern}`, is not installed")
+
+
 class GoRegex:
     """A compiled pattern. Texts are matched as UTF-8; a lone surrogate counts as U+FFFD, as in a Go
     string."""
@@ -87,8 +95,12 @@ class GoRegex:
 
 @lru_cache(maxsize=512)
 def compile_go(pattern: str) -> GoRegex:
-    """Compile a pattern of Go's syntax. Raises GoRegexError."""
-    import re2
+    """Compile a pattern of Go's syntax. Raises GoRegexError, also where there is nothing that
+    matches in linear time."""
+    try:
+        import re2
+    except ImportError:
+        raise NoRegexEngineError(pattern) from None
 
     options = re2.Options()
     options.log_errors = False

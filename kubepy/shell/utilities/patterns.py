@@ -91,7 +91,10 @@ class _LongestPattern:
     """An expression with alternatives, of which re2 takes the longest."""
 
     def __init__(self, source: str, *, ignore_case: bool) -> None:
-        import re2
+        try:
+            import re2
+        except ImportError:
+            raise BadPattern("google-re2, which matches alternatives, is not installed") from None
 
         options = re2.Options()
         options.encoding = re2.Options.Encoding.LATIN1

@@ -97,12 +97,8 @@ def user_directory() -> str:
 
 
 def _temporary_folder() -> str:
-    """Return the folder in which every user may keep files beyond the next start of the machine."""
-    if os.path.isdir("/var/tmp"):
-        return "/var/tmp"
-    import tempfile
-
-    return tempfile.gettempdir()
+    """Return a folder in which every user may keep files."""
+    return "/var/tmp" if os.path.isdir("/var/tmp") else os.environ.get("TEMP", "/tmp")
 
 
 def _is_writable(path: str) -> bool:

@@ -51,8 +51,8 @@ def _function() -> Callable[..., Any] | None:
     library = system.c_library()
     if library is None or not hasattr(library, "renameat2"):
         return None
-    function = library.renameat2
-    function.argtypes = (
+    function: Callable[..., Any] = library.renameat2
+    function.argtypes = (  # type: ignore[attr-defined]
         ctypes.c_int,
         ctypes.c_char_p,
         ctypes.c_int,

@@ -16,7 +16,6 @@ from base64 import b64decode
 from collections.abc import Callable
 from typing import Any
 
-from ruamel.yaml.cyaml import CParser  # type: ignore[attr-defined]
 from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.events import (
     AliasEvent,
@@ -31,6 +30,7 @@ from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scanner import ScannerError
 
 from kubepy.storage.errors import RepeatedKeyError, YamlError
+from kubepy.storage.yaml.events import reader_of_events
 from kubepy.storage.yaml.scalars import (
     INT64_MAX,
     INT64_MIN,
@@ -137,7 +137,7 @@ class DocumentReader:
     """
 
     def __init__(self, text: str, resolver: Resolver, unique_keys: bool, hidden: str) -> None:
-        get_event = CParser(text).get_event
+        get_event = reader_of_events(text)
         self.next_event: Callable[[], Any] = (
             (lambda: _with_colons(get_event(), hidden)) if hidden else get_event
         )

@@ -73,7 +73,7 @@ async function waitForPrompt(page) {
     () => {
       const { active } = globalThis.terminal.buffer;
       const line = active.getLine(active.baseY + active.cursorY)?.translateToString(true);
-      return line === "$ " || line === "$";
+      return /[$] ?$/.test(line ?? ""); // also after output without a line feed at its end
     },
     null,
     { timeout: PATIENCE },
@@ -105,7 +105,9 @@ try {
     }
     await page.keyboard.press("Enter");
     await page.waitForTimeout(50);
-    await waitForPrompt(page);
+    await waitForPrompt(page).catch(async (error) => {
+      throw new Error(`${line}: ${error.message}\n${await screen(page)}\n${errors.join("\n")}`);
+    });
     shown.push({ line, shown: await screen(page), status: await page.evaluate(() => document.body.dataset.status) });
   }
   await page.click("#share");

@@ -96,8 +96,9 @@ def import_libraries() -> None:
 
 def import_extras() -> None:
     """Import the libraries of the package's extras that ask for the name of the system."""
-    with suppress(ImportError):
-        import uvicorn.server  # noqa: F401
+    for name in ("mcp.server.stdio", "uvicorn.server"):
+        with suppress(ImportError):
+            import_module(name)
 
 
 def unimportable() -> list[str]:

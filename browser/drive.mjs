@@ -112,12 +112,45 @@ try {
   }
   await page.click("#share");
   const link = page.url();
+  const keys = await pressKeys(page);
   const warm = await start(page, url);
   const pictured = pictures ? await takePictures(context, link) : [];
-  console.log(JSON.stringify({ cold, warm, shown, link: link.slice(url.length), errors, pictured }));
+  console.log(JSON.stringify({ cold, warm, shown, keys, link: link.slice(url.length), errors, pictured }));
 } finally {
   await browser.close();
   server.close();
+}
+
+// What the line shows after Tab and after Up, and the screen after a command that Ctrl-C stops.
+async function pressKeys(page) {
+  const shows = (text) =>
+    page.waitForFunction(
+      (wanted) => {
+        const { active } = globalThis.terminal.buffer;
+        return active.getLine(active.baseY + active.cursorY)?.translateToString(true).includes(wanted);
+      },
+      text,
+      { timeout: PATIENCE },
+    );
+  await page.click("#terminal");
+  await page.evaluate(() => globalThis.terminal.clear());
+  await page.keyboard.type("kubectl get daemons\t");
+  await shows("daemonsets");
+  const completed = await screen(page);
+  await page.keyboard.press("Control+u");
+  await page.keyboard.press("ArrowUp");
+  await page.waitForTimeout(200);
+  const recalled = await screen(page);
+  await page.keyboard.press("Control+u");
+  await page.keyboard.type("kubectl get pods --watch\n");
+  await page.waitForTimeout(1000);
+  await page.keyboard.press("Control+c");
+  await waitForPrompt(page);
+  await page.evaluate(() => globalThis.terminal.clear());
+  await page.keyboard.type("kubectl get daemonsets -o name\n");
+  await page.waitForTimeout(500);
+  await waitForPrompt(page);
+  return { completed, recalled, stopped: await screen(page) };
 }
 
 async function takePictures(context, link) {

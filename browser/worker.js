@@ -25,28 +25,34 @@ function unpack(FS, archive) {
   }
 }
 
-// A snapshot is larger than the memory that Python begins with, and Pyodide does not make room.
-function makeRoom(size) {
-  const grown = (result) => {
-    const memory = (result.instance ?? result).exports.memory;
-    const missing = memory ? Math.ceil((size - memory.buffer.byteLength) / 65536) : 0;
+// Python's program is compiled while the snapshot comes. The snapshot is larger than the memory that
+// Python begins with, and Pyodide does not make room.
+function prepare(snapshot) {
+  const program = "vendor/pyodide/pyodide.asm.wasm";
+  const compiled = WebAssembly.compileStreaming(fetch(program));
+  const fetchOther = globalThis.fetch;
+  globalThis.fetch = (resource, ...options) =>
+    String(resource).endsWith(program) ? Promise.resolve(new Response()) : fetchOther(resource, ...options);
+  WebAssembly.instantiateStreaming = async (response, imports) => {
+    const module = await compiled;
+    const instance = await WebAssembly.instantiate(module, imports);
+    const { memory } = instance.exports;
+    const missing = Math.ceil(((await snapshot).length - memory.buffer.byteLength) / 65536);
     if (missing > 0) memory.grow(missing);
-    return result;
+    return { module, instance };
   };
-  for (const name of ["instantiate", "instantiateStreaming"]) {
-    const original = WebAssembly[name];
-    WebAssembly[name] = async (...words) => grown(await original.apply(WebAssembly, words));
-  }
 }
 
 async function begin() {
   const marks = { start: performance.now() };
   const mark = (name) => (marks[name] = Math.round(performance.now() - marks.start));
-  const application = unzipped("app.gz");
+  const coming = unzipped("snapshot.gz");
   const home = unzipped("home.gz");
-  const snapshot = await unzipped("snapshot.gz");
+  prepare(coming);
+  import("./vendor/pyodide/pyodide.asm.mjs"); // is read meanwhile, too
+  const snapshot = await coming;
   mark("snapshot");
-  makeRoom(snapshot.length);
+  const application = unzipped("app.gz");
   const pyodide = await loadPyodide({ _loadSnapshot: snapshot });
   mark("python");
   unpack(pyodide.FS, await home);

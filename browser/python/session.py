@@ -20,6 +20,7 @@ PROGRAMS = ("kubectl", "kubepy")
 INIT = ("init", "--nodes=3", "--seed=1", "--clock=2026-01-01T00:00:00Z")
 # Pods take their time to begin and to stop, so that a timeline has something to show.
 SETTINGS = ("kubelet:\n", "kubelet:\n  readyAfter: 2s..8s\n  stopsAfter: 1s..3s\n")
+OPERATORS = frozenset(("|", "||", "&", "&&", ";", "<", ">", ">>"))  # of shells
 MOST_SHOWN = 1 << 20  # characters of one command's output that a page can show
 HELP = """\
 kubectl and kubepy work on a cluster in this tab: a folder of YAML files, with the real controllers.
@@ -63,6 +64,9 @@ def run(line: str) -> str:
     if not words:
         return json.dumps(_answer("", "", 0))
     name, *rest = words
+    if operator := next((word for word in rest if word in OPERATORS), None):
+        text = f"{operator}: only single commands of kubectl and kubepy run here\n"
+        return json.dumps(_answer("", text, 2))
     if name in PROGRAMS:
         return json.dumps(_run(name, rest, stdin))
     own = {"help": _help, "ls": _ls, "cat": _cat}.get(name)

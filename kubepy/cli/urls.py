@@ -19,7 +19,7 @@ from urllib import request
 from urllib.error import HTTPError, URLError
 from urllib.parse import SplitResult, quote_from_bytes, unquote, urlsplit
 
-from kubepy import __version__
+from kubepy import __version__, system
 from kubepy.api.values import gourls
 from kubepy.cli.errors import CliError, UnprefixedError
 from kubepy.cli.files import MAX_MANIFESTS, MIB, TooLargeError
@@ -113,6 +113,8 @@ def fetch(url: str) -> Download:
         raise ConnectionFailure(url, "http: no Host in request URL", again=False)
     if (port := re.search(r":(\d+)$", host)) and int(port[1]) > 65535:
         raise ConnectionFailure(url, f"dial tcp: address {port[1]}: invalid port", again=False)
+    if not system.HAS_PROCESSES:
+        raise ConnectionFailure(url, "there is no network in a browser's tab", again=False)
     asked = request.Request(_escaped(parts._replace(netloc=host, fragment="").geturl()))
     asked.add_header("Accept-Encoding", "gzip")
     asked.add_header("User-Agent", f"kubepy/{__version__}")

@@ -137,7 +137,7 @@ def test_thirty_commands_in_chromium_show_native_output(
     assert len(COMMANDS) >= 30
     for answer in answers["shown"]:
         native = json.loads(session.run(answer["line"]))
-        assert answer["shown"] == shown(answer["line"], native, session), answer["line"]
+        assert stripped(answer["shown"]) == shown(answer["line"], native, session), answer["line"]
         assert int(answer["status"]) == native["status"]
         session.picture(False)  # as the page does, which lets the controllers work
 
@@ -149,6 +149,11 @@ def shown(line: str, native: dict[str, str], session: ModuleType) -> str:
     typed = PROMPT + line.replace("\n", "\n> ")
     output = (native["stdout"] + native["stderr"]).replace(session.HOME, "/home/pyodide")
     text = f"{typed}\n{output}{PROMPT}"
+    return stripped(text)
+
+
+def stripped(text: str) -> str:
+    """Return a text without the blanks at the ends of its lines, which no terminal shows."""
     return "\n".join(part.rstrip() for part in text.split("\n")).rstrip()
 
 
@@ -157,6 +162,15 @@ def test_share_button_gives_link_of_commands(answers: dict[str, Any]) -> None:
 
     commands = [unquote(part.removeprefix("cmd=")) for part in link.removeprefix("#").split("&")]
     assert commands == [line for line in COMMANDS if not line.startswith("ls ")]
+
+
+def test_keys_complete_recall_and_stop(answers: dict[str, Any]) -> None:
+    keys = answers["keys"]
+
+    assert stripped(keys["completed"]) == "$ kubectl get daemonsets"
+    assert stripped(keys["recalled"]) == f"$ {COMMANDS[-1]}"
+    # the cluster was made again by the commands before
+    assert "daemonset.apps/nginx-ds" in keys["stopped"]
 
 
 def test_prompt_in_chromium_comes_in_time(answers: dict[str, Any]) -> None:

@@ -79,7 +79,7 @@ browser: $(VENV)/.installed
 CHROMIUM ?= /usr/bin/chromium
 PICTURES ?=
 test-browser: browser
-	CHROMIUM=$(CHROMIUM) PICTURES=$(PICTURES) $(BIN)/pytest -n0 tests/platforms/test_browser.py
+	TEST_BROWSER=1 CHROMIUM=$(CHROMIUM) PICTURES=$(PICTURES) $(BIN)/pytest -n0 tests/platforms/test_browser.py
 
 # Apply, settle, apply again, describe and delete each bundle of manifests in a folder: make bundles DIR=path
 DIR ?= tests/bundles

@@ -70,7 +70,9 @@ let numberOfCall = 0;
 const waiting = new Map();
 
 function startWorker() {
-  worker = new Worker("worker.js", { type: "module" });
+  const first = globalThis.firstWorker;
+  globalThis.firstWorker = null;
+  worker = first?.worker ?? new Worker("worker.js", { type: "module" });
   return new Promise((resolve, reject) => {
     worker.onerror = (event) => reject(new Error(event.message || "the worker cannot be loaded"));
     worker.onmessage = ({ data }) => {
@@ -81,6 +83,7 @@ function startWorker() {
         waiting.delete(data.id);
       }
     };
+    for (const [handler, event] of first?.events ?? []) worker[handler](event);
   });
 }
 
@@ -165,11 +168,12 @@ function showPicture() {
   const image = element("picture");
   image.hidden = !pictureText;
   element("nothing").hidden = Boolean(pictureText);
-  URL.revokeObjectURL(pictureUrl);
   if (!pictureText) return;
+  const old = pictureUrl;
   const scheme = isDark() ? "dark" : "light";
   const text = pictureText.replace(/<svg /, `<svg style="color-scheme: ${scheme}" `);
   pictureUrl = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
+  image.onload = () => URL.revokeObjectURL(old);
   image.src = pictureUrl;
 }
 

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 BROWSER = ROOT / "browser"
 # The libraries that the package cannot do without in a browser; all of them are Python alone.
 LIBRARIES = ("click", "filelock", "jsonpatch", "jsonpointer", "ruamel.yaml", "tabulate")
-PAGE = ("index.html", "style.css", "page.js", "lineeditor.js", "links.js", "worker.js")
+PAGE = ("index.html", "style.css", "start.js", "page.js", "lineeditor.js", "links.js", "worker.js")
 VENDORED = {
     "@xterm/xterm/lib/xterm.mjs": "xterm.js",
     "@xterm/xterm/css/xterm.css": "xterm.css",

@@ -414,6 +414,24 @@ def queued_to_send(descriptor: int) -> int:
     return int.from_bytes(answer, sys.byteorder)
 
 
+def has_terminals() -> bool:
+    """Return whether :func:`single_keys` can be had."""
+    return _module("termios") is not None
+
+
+@contextmanager
+def single_keys(descriptor: int) -> Iterator[None]:
+    """Let a terminal give each key as it is pressed, for the length of a block; what was typed
+    before is dropped (``termios(3)``)."""
+    termios, tty = load("termios"), load("tty")
+    settings = termios.tcgetattr(descriptor)
+    tty.setcbreak(descriptor)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, settings)
+
+
 def unix_socket() -> socket.socket:
     """Return a new socket of a path in the file system. Raises OSError where there are none."""
     sockets = load("socket")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 
-class error(Exception):  # noqa: N801  # its name in google-re2
+class error(Exception):  # its name in google-re2
     """A pattern that is none; its message is bytes."""
 
 

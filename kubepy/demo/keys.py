@@ -7,13 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO
 
-try:
-    import termios
-    import tty
-except ModuleNotFoundError:  # the system has no terminals of this kind
-    HAS_KEYS = False
-else:
-    HAS_KEYS = True
+from kubepy import system
 
 ReadKey = Callable[[], str]
 ON = frozenset("\r\n ")
@@ -28,16 +22,12 @@ def single_keys(stream: IO[str]) -> Iterator[ReadKey]:
     The block gets a function that returns the next key, "" at the end of the input. Where the
     system cannot give single keys, it is the first character of the next line.
     """
-    if not HAS_KEYS:
+    if not system.has_terminals():
         yield lambda: stream.readline()[:1]
         return
     descriptor = stream.fileno()
-    settings = termios.tcgetattr(descriptor)
-    tty.setcbreak(descriptor)
-    try:
+    with system.single_keys(descriptor):
         yield lambda: os.read(descriptor, 1).decode("latin-1")
-    finally:
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, settings)
 
 
 def wait_to_go_on(read_key: ReadKey) -> bool:

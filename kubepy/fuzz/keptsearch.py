@@ -8,7 +8,6 @@ as long as there are some; so the report is that of a search that was not interr
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import time
@@ -17,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
-from kubepy import __version__
+from kubepy import __version__, system
 from kubepy.fuzz.cases import FuzzCase
 from kubepy.fuzz.checks import Violation
 from kubepy.fuzz.run import RunRecord, Seen
@@ -108,7 +107,8 @@ class KeptSearch:
                 os.ftruncate(self._file, 0)
                 self._remove_old()
             data = b"".join(self._lines)
-            if os.pwrite(self._file, data, self._length) < len(data):
+            os.lseek(self._file, self._length, os.SEEK_SET)
+            if os.write(self._file, data) < len(data):
                 raise OSError(0, "no space left on device")
             self._lines, self._length = [], self._length + len(data)
         except OSError as error:
@@ -119,12 +119,10 @@ class KeptSearch:
         """Open the file for this search alone. Raises OSError."""
         if flags:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
-        file = os.open(self._path, os.O_RDWR | flags, 0o600)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        file = os.open(self._path, system.UPDATE | flags, 0o600)
+        if system.is_locked(file):
             os.close(file)
-            raise BlockingIOError(0, "the same search is under way") from None
+            raise BlockingIOError(0, "the same search is under way")
         self._file = file
 
     def _remove_old(self) -> None:
@@ -178,6 +176,14 @@ class KeptSearch:
 
     # --- the end
 
+    def _remove(self) -> None:
+        """Remove the file while it is locked, where the system removes open files."""
+        try:
+            os.unlink(self._path)
+        except PermissionError:
+            self._close()
+            os.unlink(self._path)
+
     def _close(self) -> None:
         if self._file >= 0:
             os.close(self._file)
@@ -194,7 +200,7 @@ class KeptSearch:
     ) -> None:
         if kind is None:
             if self._file >= 0:
-                os.unlink(self._path)
+                self._remove()
         else:
             self._write()
             if kind is KeyboardInterrupt and not self._is_off:

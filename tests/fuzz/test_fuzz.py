@@ -14,10 +14,11 @@ from kubepy import Cluster
 from kubepy.cli.main import main
 from kubepy.fuzz import fuzz, patience
 from kubepy.fuzz.cases import ChecksSource, FuzzCase, World
+from kubepy.fuzz.checks import Violation
 from kubepy.fuzz.operators import OperatorSource
 from kubepy.fuzz.run import FuzzRun, RunRecord
 from kubepy.fuzz.shrinking import Shrinker
-from kubepy.runtime.oracle import RunName
+from kubepy.runtime.oracle import Choice, RunName
 from kubepy.storage import FolderError
 
 PAGE = Path(__file__).parents[2] / "docs" / "fuzz"
@@ -119,6 +120,22 @@ def test_shrinking_keeps_what_is_needed() -> None:
     for dropped in smaller.record.choices:
         rest = {choice.key: choice.value for choice in smaller.record.choices if choice != dropped}
         assert FuzzRun(world, RunName(seed, rest)).go().violation is None
+
+
+def test_shrinking_keeps_the_command_without_which_it_is_violated_anyway() -> None:
+    violation = Violation("there at the end", 1.0, "2026-01-01T00:01:00Z", None, 0, "it is not")
+    choice = Choice("aaaaaaaa", 1, "late", ("worker", "pods", "default", "a"))
+
+    def attempt(name: RunName, left_out: tuple[int, ...]) -> RunRecord:
+        """Make a run of three commands, of which the second makes what must be there."""
+        is_disturbed = choice.key in (name.choices or {})
+        is_missing = 1 in left_out or is_disturbed
+        return RunRecord(name, violation if is_missing else None, (choice,) * is_disturbed)
+
+    record = attempt(RunName(5, {choice.key: 1}), ())
+    smaller = Shrinker(attempt, record, 3).shrink()
+    assert smaller.record.choices == (choice,)
+    assert smaller.left_out == (2, 0)
 
 
 def is_long(record: RunRecord) -> bool:

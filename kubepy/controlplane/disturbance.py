@@ -26,6 +26,7 @@ from kubepy.controlplane.faults import (
     FaultyReconciler,
     LateEvent,
     NewReconciler,
+    version_of,
 )
 from kubepy.controlplane.functions import (
     ControllerFunction,
@@ -55,6 +56,9 @@ SWEPT = (CRASH, CONFLICT)
 RATES = (0.01, 0.05, 0.2, 0.5)
 AFFLICTED_SHARE = 0.5  # of the real controllers, in a run that disturbs them
 
+
+# Two that are one controller upstream, with one cache: pv_controller_base.go.
+ONE_CONTROLLER = {"persistentvolumeclaim-binder-controller": "persistentvolume-binder-controller"}
 
 # seconds after which a controller that has ended begins anew, by the value of the choice
 DOWN_FOR = (0.0, 0.0, 15.0)
@@ -210,7 +214,9 @@ class DisturbedControllers(FunctionControllers):
         self._disturbs_all = disturbs_all
         self.disturbs_until: datetime | None = None
         self._points: Counter[str] = Counter()  # met so far, by purpose
+        self.last_conflict: Exception | None = None  # that a choice has made
         self._disturbed: dict[str, DisturbedReconciler] = {}  # by their names
+        self._delays: dict[Any, float] = {}  # of events that several hear of at the same time
 
     def for_fork(self) -> FunctionControllers:
         """Return the operator's controllers for a fork, on which nothing is disturbed."""
@@ -234,6 +240,7 @@ class DisturbedControllers(FunctionControllers):
             return False
         if self.rates.only:
             return True  # each write of any of them has its turn
+        name = ONE_CONTROLLER.get(name, name)
         return self.oracle.fraction("afflicts", name) < AFFLICTED_SHARE
 
     def built_in(self, name: str, new_reconciler: NewReconciler, context: Context) -> Reconciler:
@@ -244,10 +251,12 @@ class DisturbedControllers(FunctionControllers):
         self._disturbed[name] = reconciler
         return reconciler
 
-    def is_behind(self, name: str) -> bool:
-        """Return whether a controller has not heard yet of something, as it is disturbed."""
+    def has_caused(self, conflict: Exception, name: str) -> bool:
+        """Return whether a controller has met a conflict because it is disturbed: a choice has
+        made it, or the controller has not heard yet of something."""
         reconciler = self._disturbed.get(name)
-        return reconciler is not None and reconciler.is_behind
+        is_behind = reconciler is not None and reconciler.is_behind
+        return is_behind or conflict is self.last_conflict
 
     def _hears_at_once(self) -> bool:
         """Return whether no watch event is late in this run."""
@@ -291,6 +300,15 @@ class DisturbedControllers(FunctionControllers):
 
     def delay(self, now: datetime, controller: str, event: WatchEvent) -> float:
         """Return by how many seconds a watch event is late."""
+        name = ONE_CONTROLLER.get(controller, controller)
+        if name not in ONE_CONTROLLER.values():
+            return self._new_delay(now, name, event)
+        place = (name, event.key, event.new is None, version_of(event))
+        if place not in self._delays:
+            self._delays[place] = self._new_delay(now, name, event)
+        return self._delays[place]
+
+    def _new_delay(self, now: datetime, controller: str, event: WatchEvent) -> float:
         return DELAYS[self._choose(now, LATE, self.rates.late, controller, *event.key)]
 
     def _rate_here(self, purpose: str, rate: float) -> float:
@@ -354,7 +372,8 @@ class DisturbedClient(FaultyClient):
         if not isinstance(metadata, dict) or not metadata.get("resourceVersion"):
             return
         if self._run.meets_conflict(self._now(), subject) and self._touch(subject):
-            raise errors.conflict(resource, name, errors.MODIFIED)
+            self._run.last_conflict = errors.conflict(resource, name, errors.MODIFIED)
+            raise self._run.last_conflict
 
     def _touch(self, subject: Sequence[str]) -> bool:
         """Let somebody else write the object, as whoever meets a conflict was late; return whether

@@ -321,7 +321,7 @@ class FaultyReconciler:
         for resource, written in self._writes.get(key, {}).items():
             revision = _version_of(written)
             seen = min(
-                (_version(late.event) for late in self._late.get(resource, ())),
+                (version_of(late.event) for late in self._late.get(resource, ())),
                 default=revision + 1,
             )
             if seen <= revision:
@@ -375,12 +375,12 @@ class FaultyReconciler:
         if not listed_at:
             return False
         if event.new is not None:
-            return _version(event) <= listed_at
+            return version_of(event) <= listed_at
         known = self._informers.get(*event.key)
         if known is None:  # made and deleted by others since, or deleted before
             if event.old is None:
                 return True
-            return _version(event) <= listed_at
+            return version_of(event) <= listed_at
         if event.old is None:
             return True
         return uid_of(known) != uid_of(event.old)
@@ -412,7 +412,11 @@ class FaultyReconciler:
     def _deliver(self, event: WatchEvent) -> None:
         """Hand an event on, unless the controller knows a newer version already."""
         known = self._informers.get(*event.key)
-        if known and event.new and _version(WatchEvent(event.key, None, known)) > _version(event):
+        if (
+            known
+            and event.new
+            and version_of(WatchEvent(event.key, None, known)) > version_of(event)
+        ):
             return
         self._informers.observe(event)
         self._handle(event)
@@ -515,9 +519,14 @@ def _version_of(written: Object | int) -> int:
     return int(written["metadata"]["resourceVersion"])
 
 
-def _version(event: WatchEvent) -> int:
+def version_of(event: WatchEvent) -> int:
     """Return the version that an event leads to; of a deletion the last one."""
-    return int(cast(Object, event.new or event.old)["metadata"].get("resourceVersion") or 0)
+    return known_version(cast(Object, event.new or event.old))
+
+
+def known_version(obj: Object) -> int:
+    """Return the version of an object, 0 where it has none."""
+    return int(obj["metadata"].get("resourceVersion") or 0)
 
 
 # --- nodes ----------------------------------------------------------------------------------------

@@ -77,6 +77,10 @@ class Queues:
         self._keys_left = 0
         return None
 
+    def has_failures(self) -> bool:
+        """Return whether a key has failed, and not come to a good end since."""
+        return any(queue.has_failures() for queue in self._by_name.values())
+
     def put_off(self, reconciler: Reconciler, key: Key, seconds: float) -> None:
         """Give a key back without a sync, until later."""
         reconciler.queue.add_after(key, seconds)

@@ -7,8 +7,8 @@
 - ``settles``: at the end nothing is due but what repeats for ever.
 - ``owners``: at the end no object names an owner that does not exist and that the garbage collector
   would have found missing.
-- ``no-conflict-storm``: no controller that has heard of everything fails with Conflict more than 20
-  times in a row for one object.
+- ``no-conflict-storm``: no controller fails with Conflict more than 20 times in a row for one
+  object, besides the conflicts that its disturbances cause.
 - ``no-internal-error``: no sync and no request fails with anything but an API error or what a
   controller foresees, nor with InternalError.
 """

@@ -186,6 +186,8 @@ class FuzzRun:
             self._let_work(end)
         if self._suite.violation is None and not self._manager.is_settled():
             self._calm_down(end)
+        if self._suite.violation is None and self._manager.queues.has_failures():
+            self._wait_for_back_off()
         settled = self._manager.is_settled()
         if self._suite.violation is None:
             self._suite.finish(settled=settled)
@@ -215,6 +217,12 @@ class FuzzRun:
         """Let the controllers do what is still due: a key that was disturbed often comes again only
         when its back-off is over."""
         self._manager.advance(later(end, CALM), settled=True, most_writes=MOST_WRITES)
+
+    def _wait_for_back_off(self) -> None:
+        """Let keys come once more that have failed so often that they count as repeating: what
+        they failed for may be over."""
+        end = later(self.local.clock.now(), CALM)
+        self._manager.advance(end, most_writes=MOST_WRITES)
 
     def _states(self) -> tuple[Seen, ...]:
         points = self._oracle.points
@@ -288,7 +296,7 @@ class FuzzRun:
             self._suite.note_success(controller, key)
         else:
             self._note_raised(controller, error)
-            if not (isinstance(error, Conflict) and self._added.is_behind(controller)):
+            if not (isinstance(error, Conflict) and self._added.has_caused(error, controller)):
                 self._suite.note_failure(controller, key, error)
             if self._suite.violation is not None:
                 self._manager.halt()

@@ -196,6 +196,10 @@ class WorkQueue(Generic[K]):
             repeating=delay == self._max_delay,
         )
 
+    def has_failures(self) -> bool:
+        """Return whether a key has failed and not been forgotten since."""
+        return bool(self._failures)
+
     def forget(self, key: K) -> None:
         self._failures.pop(key, None)
 

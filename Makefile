@@ -94,7 +94,7 @@ check: $(VENV)/.installed
 	$(BIN)/python tools/measure_house.py
 	$(MAKE) unit
 
-# The table of the README, measured: make bench ROWS="get label-large"; `python -m tests.benchmarks --help` tells more
+# The table of docs/cost.md, measured: make bench ROWS="get label-large"; `python -m tests.benchmarks --help` tells more
 ROWS ?=
 bench: $(VENV)/.installed
 	$(BIN)/python -m tests.benchmarks $(ROWS)
@@ -103,11 +103,11 @@ bench: $(VENV)/.installed
 bench-short: $(VENV)/.installed
 	$(BIN)/python -m tests.benchmarks --short $(ROWS)
 
-# Measure both forms and write them to recorded.json and the README
+# Measure both forms and write them to recorded.json and docs/cost.md
 bench-record: $(VENV)/.installed
 	$(BIN)/python -m tests.benchmarks --short --record $(ROWS)
 	$(BIN)/python -m tests.benchmarks --record $(ROWS)
-	$(BIN)/python -m tests.benchmarks --readme
+	$(BIN)/python -m tests.benchmarks --page
 
 # Single parts: serve, plan, timeline, etcd and others
 bench-parts: $(VENV)/.installed etcd

@@ -1,4 +1,4 @@
-"""The table of the benchmarks: its rows, the README, and how a row is compared with what was
+"""The table of the benchmarks: its rows, their page, and how a row is compared with what was
 recorded."""
 
 from pathlib import Path
@@ -26,9 +26,9 @@ class Measurements:
         )
 
 
-def test_readme_shows_the_recorded_figures() -> None:
-    text = benchmarks.README.read_text()
-    assert benchmarks.readme_with_table(text) == text, "run `python -m tests.benchmarks --readme`"
+def test_page_shows_the_recorded_figures() -> None:
+    text = benchmarks.PAGE.read_text()
+    assert benchmarks.page_with_table(text) == text, "run `python -m tests.benchmarks --page`"
 
 
 def test_every_row_of_the_short_form_is_recorded() -> None:

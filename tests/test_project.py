@@ -66,16 +66,16 @@ def test_completions_are_what_command_prints(
 
 
 def console_commands() -> list[str]:
-    readme = (PROJECT / "README.md").read_text()
+    tour = (PROJECT / "docs" / "tour.md").read_text()
     return [
         line[2:]
-        for block in re.findall(r"```console\n(.*?)```", readme, re.S)
+        for block in re.findall(r"```console\n(.*?)```", tour, re.S)
         for line in block.splitlines()
         if line.startswith("$ ")
     ]
 
 
-def test_commands_of_readme_work_on_sample_cluster(tmp_path: Path) -> None:
+def test_commands_of_the_tour_work_on_sample_cluster(tmp_path: Path) -> None:
     shutil.copytree(PROJECT / "state", tmp_path / "state", ignore=shutil.ignore_patterns(".kubepy"))
     run(
         "git init -q . && git add -A && git -c user.name=x -c user.email=x@localhost commit -qm "

@@ -5,7 +5,7 @@ reach beside it.
     python -m tests.benchmarks get label-large    # these rows only; --list names them
     python -m tests.benchmarks --short            # small; exit status 1 if a row is worse than recorded by a third
     python -m tests.benchmarks --record           # and write the figures to recorded.json, with --short its own
-    python -m tests.benchmarks --readme           # write the recorded table to the README
+    python -m tests.benchmarks --page             # write the recorded table to docs/cost.md
 
 Y is the time in which libyaml (PyYAML's CSafeDumper) writes the same 1000 pods, each to a file, and
 one sync. Ratios are of CPU seconds, the best of several runs that alternate with the yardstick,
@@ -27,7 +27,7 @@ from tests.benchmarks.measuring import Bench, Clusters
 from tests.benchmarks.table import FULL, KUBECTL, ROWS, SHORT, Figure, Row, Sizes
 
 RECORDED = Path(__file__).with_name("recorded.json")
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "cost.md"
 BEGIN, END = "<!-- make bench -->\n", "<!-- end of make bench -->\n"
 # of a row of the short form that is worse than recorded: others may have kept the machine busy
 TRIES = 3
@@ -132,7 +132,7 @@ def names(rows: Iterable[Row]) -> str:
 
 
 def markdown(recorded: dict[str, float]) -> str:
-    """Return the recorded table for the README."""
+    """Return the recorded table for docs/cost.md."""
     lines = ["| work | measured | to reach |", "| --- | --- | --- |"]
     for row in ROWS:
         value = digits(recorded[row.name]) if row.name in recorded else "–"
@@ -140,8 +140,8 @@ def markdown(recorded: dict[str, float]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def readme_with_table(text: str) -> str:
-    """Return the README's text with the recorded table between its marks."""
+def page_with_table(text: str) -> str:
+    """Return the text of docs/cost.md with the recorded table between its marks."""
     table = markdown(read_recorded().get("full", {}))
     return re.sub(f"{BEGIN}.*?{END}", lambda _: f"{BEGIN}{table}{END}", text, flags=re.S)
 
@@ -159,7 +159,7 @@ def main() -> int:
     )
     parser.add_argument("--record", action="store_true", help="write the figures to recorded.json")
     parser.add_argument(
-        "--readme", action="store_true", help="write the recorded table to the README"
+        "--page", action="store_true", help="write the recorded table to docs/cost.md"
     )
     parser.add_argument(
         "--wall", action="store_true", help="compare seconds instead of CPU seconds"
@@ -177,8 +177,8 @@ def main() -> int:
         for row in ROWS
         if row.name in (options.rows or [row.name]) and (row.short or not options.short)
     ]
-    if options.readme:
-        README.write_text(readme_with_table(README.read_text()))
+    if options.page:
+        PAGE.write_text(page_with_table(PAGE.read_text()))
         return 0
     if options.list:
         print("\n".join(f"{row.name:16} {row.title(sizes)}" for row in rows))

@@ -5,6 +5,7 @@ The order is kubectl's: suggestions for a mistyped command come out in it.
 
 from __future__ import annotations
 
+from kubepy.cli.names import OWN_COMMANDS
 from kubepy.cli.runtime.command import Entry
 from kubepy.lazy import lazy_imports
 
@@ -527,24 +528,7 @@ COMMANDS: dict[str, Entry] = {
 
 OWN_GROUP = "State Folder Commands"  # those that kubectl does not have
 GROUPS: dict[str, tuple[str, ...]] = {
-    OWN_GROUP: (
-        "init",
-        "import",
-        "controller",
-        "serve",
-        "envtest-assets",
-        "mcp",
-        "clock",
-        "plan",
-        "why",
-        "fuzz",
-        "demo",
-        "timeline",
-        "fork",
-        "fsck",
-        "trust",
-        "git",
-    ),
+    OWN_GROUP: OWN_COMMANDS,
     "Basic Commands (Beginner)": ("create", "expose", "run", "set"),
     "Basic Commands (Intermediate)": ("explain", "get", "edit", "delete"),
     "Deploy Commands": ("rollout", "scale", "autoscale"),

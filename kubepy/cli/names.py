@@ -15,6 +15,25 @@ from functools import cache
 KUBEPY = "kubepy"
 KUBECTL = "kubectl"
 PLUGIN = "kubectl kubepy"
+# The commands that kubectl does not have, as help lists them.
+OWN_COMMANDS = (
+    "init",
+    "import",
+    "controller",
+    "serve",
+    "envtest-assets",
+    "mcp",
+    "clock",
+    "plan",
+    "why",
+    "fuzz",
+    "demo",
+    "timeline",
+    "fork",
+    "fsck",
+    "trust",
+    "git",
+)
 _SUGGEST_FOR = {
     "delete": ("rm", "remove"),
     "describe": ("inspect",),

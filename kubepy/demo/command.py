@@ -356,7 +356,7 @@ verify_: Command = command(
 # A challenge of your own, with five seeds
 kubepy demo verify disk-full.yaml
 
-# One of those that come with kubepy, with a hundred
+# One of those that are shipped, with a hundred
 kubepy demo verify quota --seeds=1..100
 """,
 )(run_verify)

@@ -12,6 +12,7 @@ import pytest
 from kubepy.cli import names
 from kubepy.cli.commands import COMMANDS, GROUPS
 from kubepy.cli.main import Root
+from kubepy.cli.names import OWN_COMMANDS
 from kubepy.cli.runtime.command import Command, Entry, load, walk
 from kubepy.cli.runtime.options import GLOBAL_FLAGS, Options
 from tests.cli.conftest import Kubepy
@@ -129,3 +130,10 @@ def test_translations_are_of_texts_that_help_has() -> None:
     path = Path(names.__file__).with_name("translations.json")
     for language, translations in json.loads(path.read_text(encoding="utf-8")).items():
         assert set(translations) <= texts, language
+
+
+@pytest.mark.parametrize("name", OWN_COMMANDS)
+def test_help_of_own_command_begins_with_an_example(bare: Kubepy, name: str) -> None:
+    lines = bare(name, "--help").out.splitlines()
+    assert lines[0] == "Examples:"
+    assert lines[1].startswith("  # ")

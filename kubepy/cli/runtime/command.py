@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from kubepy.cli.errors import SilentExit
-from kubepy.cli.names import KUBEPY, plugin_prefix, program_of, renamed, translated
+from kubepy.cli.names import KUBEPY, OWN_COMMANDS, plugin_prefix, program_of, renamed, translated
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import Flag, Parsed, Parser
 from kubepy.cli.runtime.options import GLOBAL_FLAGS, CommandLine, GlobalOptions, Options
@@ -164,7 +164,8 @@ class Command:
     # --- help
 
     def help_text(self, path: str) -> str:
-        """Return the text of ``--help`` (kubectl's order of things)."""
+        """Return the text of ``--help``: in kubectl's order of things, which begins with what the
+        command does; that of a command which kubectl does not have begins with examples."""
         import textwrap
 
         program = program_of(path)
@@ -176,9 +177,14 @@ class Command:
             f"  {name:<{width}}  {translated(entry.summary)}"
             for name, entry in sorted(self.entries.items())
         )
-        parts = [
+        beginning = [
             translated(description(self.help or "")),
             f"Examples:\n{examples}" if examples else "",
+        ]
+        if not set(OWN_COMMANDS).isdisjoint(path.split()):
+            beginning.reverse()
+        parts = [
+            *beginning,
             f"Available Commands:\n{commands}" if commands else "",
             options_text("Options:", self.flags),
         ]

@@ -334,7 +334,7 @@ def show(
     factory.stderr.write(planned.messages)
     if options.output == "json":
         shown = {
-            **judgement.plan_document(plan, factory.program),
+            **judgement.plan_document(plan, why.program_of_remedies(factory)),
             **planned.document(),
             "failIf": [policies.violation_document(violation) for violation in violations],
             **({"runs": several.runs_document(runs)} if runs else {}),

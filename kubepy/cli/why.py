@@ -197,7 +197,7 @@ def runner(factory: Factory) -> verdict.Run:
 def show(factory: Factory, options: WhyOptions, answers: list[Why], *, single: bool) -> None:
     """Print answers: as documents, several as a list; or as text."""
     if options.output != "text":
-        documents = [why_document(answer, factory.program) for answer in answers]
+        documents = [why_document(answer, program_of_remedies(factory)) for answer in answers]
         if documents or options.all_namespaces:
             shown = documents[0] if single else {"kind": "List", "items": documents}
             factory.print(document(options.output, shown, typed=True), end="")
@@ -245,7 +245,7 @@ def text_of(
     if answer.sequence is not None and not any(remedy.proven for remedy in answer.remedies):
         steps = answer.sequence.steps
         yield ""
-        yield from lines_of_sequence(factory.program, answer.sequence, paint)
+        yield from lines_of_sequence(program_of_remedies(factory), answer.sequence, paint)
 
     others = [
         remedy
@@ -255,7 +255,7 @@ def text_of(
     if others:
         yield ""
     for remedy in others:
-        yield from lines_of_remedy(factory.program, remedy, paint)
+        yield from lines_of_remedy(program_of_remedies(factory), remedy, paint)
     if answer.next is not None:
         after = format_duration((answer.next.at - answer.now).total_seconds())
         yield ""
@@ -287,6 +287,21 @@ def lines_of_link(factory: Factory, link: Link, paint: Painter) -> Iterator[str]
             "    ",
         )
         yield from (paint(line, Colour.DIM) for line in shown)
+
+
+def program_of_remedies(factory: Factory) -> str:
+    """Return the name that the program was called by, with the flags that have chosen the cluster,
+    as a shell reads them."""
+    options = factory.options
+    chosen = {
+        "state": options.state,
+        "kubeconfig": options.kubeconfig,
+        "context": options.context,
+        "cluster": options.cluster,
+        "user": options.user,
+    }
+    flags = [f"--{name}={value}" for name, value in chosen.items() if value]
+    return shlex.join([*factory.program.split(), *flags])
 
 
 def lines_of_sequence(program: str, sequence: RemedySequence, paint: Painter) -> Iterator[str]:

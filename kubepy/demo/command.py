@@ -181,7 +181,7 @@ def _tell(factory: Factory, scenario: Scenario, folder: str) -> None:
     factory.print(f"  cd {shlex.quote(folder)}")
     if os.environ.get(STATE_VARIABLE):
         factory.print(f"  export {STATE_VARIABLE}={STATE}")
-    factory.print("  kubectl get pods -A      # or kubepy: any command")
+    factory.print("  kubepy get pods -A")
     factory.print("  kubepy demo grade        # is it repaired?")
     if scenario.hints:
         factory.print("  kubepy demo hint         # where to look")

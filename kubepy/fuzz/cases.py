@@ -16,6 +16,8 @@ from kubepy.controlplane.functions import ControllerFunction, FunctionController
 from kubepy.controlplane.images import ClusterImage, open_image
 from kubepy.fuzz.checks import Check, builtin, parse_checks
 from kubepy.fuzz.operators import Operator, OperatorSource
+from kubepy.quoting import printable
+from kubepy.storage import FolderError
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
@@ -69,9 +71,20 @@ class World:
         self.base = _opened(case)
         with redirect_stdout(io.StringIO()):
             self.operator = Operator(case.operator) if case.operator is not None else None
+            self._check_workload()
             self.names = self._names()
         self._prepare()
         self.started = self.base.clock.now()
+
+    def _check_workload(self) -> None:
+        """Raise FolderError where nothing would happen in a run: the cluster is fresh, and there is
+        neither a command nor a workload."""
+        operator = self.operator
+        is_idle = operator is not None and not operator.has_workload
+        if is_idle and self.case.image is None and not self.case.commands:
+            assert operator is not None
+            message = f"{operator.path}: has no workload(cluster), and there is no command"
+            raise FolderError(printable(f"{message}: nothing happens in a fresh cluster"))
 
     def _names(self) -> list[str]:
         """Return the names of the operator's controllers, which it is started once for."""

@@ -247,6 +247,10 @@ def test_exceptions_of_operators_are_said_with_each_output(
     [
         ("def operator(", r"pools\.py:1: "),
         ("x = 1", "has neither"),
+        (
+            "def operator(cluster):\n    pass",
+            "pools.py: has no workload.*, and there is no command",
+        ),
         ("def operator(cluster):\n    raise KeyError('a')", r"pools\.py:2: operator: KeyError"),
         ("def workload(cluster):\n    cluster.nothing", r"pools\.py:2: workload: Attribute"),
     ],

@@ -198,6 +198,8 @@ class Result:
                 continue
             try:
                 self._visit(info, act)
+            except BrokenPipeError:  # nobody reads what is printed of any object
+                raise
             except Exception as error:
                 if not is_expected(error):
                     raise

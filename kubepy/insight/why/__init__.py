@@ -28,6 +28,7 @@ objects that are done ``NOTES``, which ``verdict`` puts together. To add a cause
 
 from __future__ import annotations
 
+import shlex
 from datetime import datetime
 from typing import NamedTuple
 
@@ -161,7 +162,7 @@ def _sequence_document(sequence: RemedySequence, program: str) -> Object:
 def _command_document(words: tuple[str, ...], program: str) -> Object:
     """Return a command line, and what it reads from standard input, where it does."""
     stdin = stdin_of(words)
-    return {"command": [*program.split(), *words], **({"stdin": stdin} if stdin else {})}
+    return {"command": [*shlex.split(program), *words], **({"stdin": stdin} if stdin else {})}
 
 
 def _next_document(upcoming: Next, now: datetime) -> Object:

@@ -18,6 +18,7 @@ from kubepy.api.meta import Object
 from kubepy.api.values import goformat
 from kubepy.apiserver.request import ListOptions, Request
 from kubepy.controlplane.users import service_account
+from kubepy.lazy import load
 from kubepy.runtime.checkpoint import UNWATCHED
 from kubepy.runtime.objectrequests import (
     DEFAULT_NAMESPACE,
@@ -84,13 +85,15 @@ class FunctionControllers:
 
 
 def check_function(function: ControllerFunction, others: Container[str]) -> None:
-    """Raise ValueError for a controller whose name is taken by others or cannot be one, or that
-    watches nothing."""
+    """Raise ValueError for a controller whose name is taken by others or cannot be one, that
+    watches nothing, or whose function is a coroutine."""
     if not _NAME.fullmatch(function.name):
         raise ValueError(
             f"{function.name!r} is no name of a controller: it must be lower case letters, "
             "digits, - and ."
         )
+    if load("inspect").iscoroutinefunction(function.reconcile):
+        raise ValueError(f"controller {function.name!r}: its function must not be async")
     if function.name in others:
         raise ValueError(f"there is a controller {function.name!r} already")
     if not function.watches:

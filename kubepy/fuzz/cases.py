@@ -15,13 +15,15 @@ from kubepy.controlplane import build_manager
 from kubepy.controlplane.functions import ControllerFunction, FunctionControllers
 from kubepy.controlplane.images import ClusterImage, open_image
 from kubepy.fuzz.checks import Check, builtin, parse_checks
-from kubepy.fuzz.operators import Operator, OperatorSource
+from kubepy.fuzz.operators import Operator, OperatorSource, place_in
+from kubepy.fuzz.patience import CallTooLong, limited_calls
 from kubepy.quoting import printable
 from kubepy.storage import FolderError
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
 
+LONGEST_START = 60.0  # seconds of computing that the start of an operator may take
 DEFAULT_DURATION = 600.0  # seconds of the cluster's time
 
 
@@ -69,22 +71,16 @@ class World:
         self.checks = tuple(checks_of(case.checks))
         self.faults = _parsed_faults(case.faults)
         self.base = _opened(case)
-        with redirect_stdout(io.StringIO()):
-            self.operator = Operator(case.operator) if case.operator is not None else None
-            self._check_workload()
-            self.names = self._names()
+        try:
+            with redirect_stdout(io.StringIO()), limited_calls(LONGEST_START):
+                self.operator = Operator(case.operator) if case.operator is not None else None
+                self.names = self._names()
+        except CallTooLong as error:
+            assert case.operator is not None
+            place = place_in(case.operator.path, error)
+            raise FolderError(printable(f"{place}: no end of its start")) from None
         self._prepare()
         self.started = self.base.clock.now()
-
-    def _check_workload(self) -> None:
-        """Raise FolderError where nothing would happen in a run: the cluster is fresh, and there is
-        neither a command nor a workload."""
-        operator = self.operator
-        is_idle = operator is not None and not operator.has_workload
-        if is_idle and self.case.image is None and not self.case.commands:
-            assert operator is not None
-            message = f"{operator.path}: has no workload(cluster), and there is no command"
-            raise FolderError(printable(f"{message}: nothing happens in a fresh cluster"))
 
     def _names(self) -> list[str]:
         """Return the names of the operator's controllers, which it is started once for."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -12,15 +13,18 @@ from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.parallel.runmaker import cores
 from kubepy.cli.plan_seeds import parse_seeds, parse_shard
 from kubepy.cli.runtime.command import Command, command, reading
+from kubepy.cli.runtime.dispatch import line_of, root_command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import (
+    FlagSyntaxError,
+    HelpRequested,
     bool_flag,
     int_flag,
     string_array_flag,
     string_flag,
     typed_flag,
 )
-from kubepy.cli.runtime.options import Options, output_flag
+from kubepy.cli.runtime.options import CommandLine, Options, output_flag
 from kubepy.cli.runtime.output import document
 from kubepy.controlplane.images import image_of
 from kubepy.fuzz.cases import DEFAULT_DURATION, FuzzCase
@@ -32,6 +36,7 @@ from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 
 with lazy_imports():
+    from kubepy.cli import plan as plans
     from kubepy.cli.parallel import daskcluster
     from kubepy.fuzz import page as pages
 
@@ -147,7 +152,8 @@ def run_fuzz(factory: Factory, options: FuzzOptions) -> None:
     show(factory, options, report, session)
     if not options.seed:
         speed = report.runs / max(time.monotonic() - begun, 1e-9)
-        factory.say(f"note: {speed:.0f} runs a second, with the shrinking of what was found")
+        shrinking = "" if report else ", with the shrinking of what was found"
+        factory.say(f"note: {speed:.0f} runs a second{shrinking}")
     if not report:
         raise SilentExit(VIOLATED)
 
@@ -177,16 +183,37 @@ def case_of(factory: Factory, options: FuzzOptions) -> FuzzCase:
     faults = factory.options.faults
     factory.options = copy(factory.options)
     factory.options.faults = ""
+    if factory.options.state or os.environ.get("KUBEPY_STATE"):
+        factory.require_cluster()
     image = image_of(factory.cluster) if factory.has_cluster else None
+    commands = commands_of(options.args)
+    for words in commands:
+        if waits_for_ever(factory, words):
+            raise CliError(f"fuzz cannot run {quote(' '.join(words))}: {plans.WAITS}")
     files = FuzzFiles(
         options.operator,
         options.check,
-        commands_of(options.args),
+        commands,
         options.for_,
         faults,
         options.disturb,
     )
     return new_case(files, image)
+
+
+def waits_for_ever(factory: Factory, words: Sequence[str]) -> bool:
+    """Return whether a command goes on until it is interrupted: a watch, a server."""
+    line = line_of(root_command(factory), list(words))
+    if not line.path or line.command.run is None:
+        return False
+    try:
+        parsed = line.command.parser().parse(line.rest)
+    except (HelpRequested, FlagSyntaxError):
+        return False  # the command says so itself
+    given = line.command.options_of(
+        CommandLine("", parsed.args, parsed.dash, parsed.flags_set), parsed.values
+    )
+    return plans.refusal(factory, line, given) == plans.WAITS
 
 
 def commands_of(args: Sequence[str]) -> list[list[str]]:

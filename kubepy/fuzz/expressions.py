@@ -33,7 +33,7 @@ OBJECTS = cel_types.list_of(cel_types.DYN)
 _PLURAL = re.compile(r"[a-z][a-z0-9]*s")
 _GROUP_RESOURCE = re.compile(r"[a-z0-9][a-z0-9-]*(\.[a-z0-9][a-z0-9.-]*)?")
 _TYPE = "bytes"  # the only name of a type that looks like a plural
-_CLOSE = 0.9  # the likeness from which a word counts as a misspelt plural
+_CLOSE = 0.8  # the likeness from which a word counts as a misspelt plural
 
 
 class Expression(NamedTuple):

@@ -38,7 +38,6 @@ class Operator:
             raise FolderError(
                 printable(f"{source.path}: has neither operator(cluster) nor workload(cluster)")
             )
-        self.has_workload = callable(names.get("workload"))
 
     def start(self, cluster: Cluster) -> None:
         """Start the operator: let it add its controllers to a cluster. Raises FolderError for what
@@ -71,11 +70,16 @@ class Operator:
 
     def place_of(self, error: BaseException) -> str:
         """Return the line of the file at which an exception was raised, or passed last."""
-        frames = traceback.extract_tb(error.__traceback__)
-        lines = [frame.lineno for frame in frames if frame.filename == self.path]
-        if not lines:
-            return self.path
-        return f"{self.path}:{lines[-1]}"
+        return place_in(self.path, error)
+
+
+def place_in(path: str, error: BaseException) -> str:
+    """Return the line of a file at which an exception was raised, or passed last."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == path]
+    if not lines:
+        return path
+    return f"{path}:{lines[-1]}"
 
 
 def _compiled(source: OperatorSource) -> CodeType:

@@ -16,7 +16,7 @@ from kubepy.clusters import Cluster
 from kubepy.controlplane import build_manager
 from kubepy.controlplane.disturbance import DisturbedControllers, OperatorProcess
 from kubepy.fuzz.cases import World
-from kubepy.fuzz.checks import CheckSuite, Violation
+from kubepy.fuzz.checks import CheckError, CheckSuite, Violation
 from kubepy.fuzz.choices import described
 from kubepy.fuzz.patience import LONGEST_CALL, CallTooLong, begin_call, limited_calls
 from kubepy.fuzz.words import said
@@ -115,6 +115,7 @@ class FuzzRun:
         self._seen: dict[int, Seen] = {}
         self._failed = ""
         self._raised = ""
+        self._check_error: CheckError | None = None
         self._oracle = Oracle(name, self._note_choice if explains else None)
         self._made: set[Key] = set()  # where steps are kept
         self.name = name
@@ -125,7 +126,7 @@ class FuzzRun:
         self._observed = self.local.observed(self._note_write)
         self._observed.added = self._added = self._controllers()
         self.cluster = Cluster(self._observed)
-        with redirect_stdout(io.StringIO()):
+        with redirect_stdout(io.StringIO()), limited_calls():
             self._manager = self._added.manager = self._new_manager()
 
     # --- setting up
@@ -182,14 +183,16 @@ class FuzzRun:
         with suppress(ClockLimit):
             self._work_load()
         clock.limit = None
-        if self._suite.violation is None:
+        if not self._is_over():
             self._let_work(end)
-        if self._suite.violation is None and not self._manager.is_settled():
+        if not self._is_over() and not self._manager.is_settled():
             self._calm_down(end)
-        if self._suite.violation is None and self._manager.queues.has_failures():
+        if not self._is_over() and self._manager.queues.has_failures():
             self._wait_for_back_off()
         settled = self._manager.is_settled()
-        if self._suite.violation is None:
+        if self._check_error is not None:
+            raise self._check_error
+        if not self._is_over():
             self._suite.finish(settled=settled)
         return RunRecord(
             self._oracle.run,
@@ -210,7 +213,7 @@ class FuzzRun:
         self._manager.advance(end, settled=True, most_writes=MOST_WRITES)
         names = set(self._world.names)
         polls = any(due.reconciler in names for due in self._manager.queues.all_due())
-        if polls and self._suite.violation is None:
+        if polls and not self._is_over():
             self._manager.advance(end, most_writes=MOST_WRITES)
 
     def _calm_down(self, end: datetime) -> None:
@@ -234,12 +237,12 @@ class FuzzRun:
     def _work_load(self) -> None:
         """Run the commands, then the workload of the operator's file; a violation ends it."""
         for number, words in enumerate(self._world.case.commands):
-            if self._suite.violation is not None:
+            if self._is_over():
                 return
             if number not in self._left_out:
                 self._run_command(words)
         operator = self._world.operator
-        if operator is not None and self._suite.violation is None:
+        if operator is not None and not self._is_over():
             operator.workload(self.cluster)
 
     def _run_command(self, words: Sequence[str]) -> None:
@@ -250,6 +253,10 @@ class FuzzRun:
             return
         said = result.stderr.strip()
         self._failed = printable(f"{line}: {said}")
+
+    def _is_over(self) -> bool:
+        """Return whether a check is violated, or could not be evaluated."""
+        return self._suite.violation is not None or self._check_error is not None
 
     # --- what happens
 
@@ -263,7 +270,7 @@ class FuzzRun:
         if not name:
             return
         self.writes += 1
-        if self._suite.violation is not None:
+        if self._is_over():
             return
         key = key._replace(name=name)
         stored = self.local.client.stored(key)
@@ -272,8 +279,11 @@ class FuzzRun:
         resources = self._suite.resources
         if resources is not None and key.resource not in resources:
             return
-        self._suite.note(key, stored, user)
-        if self._suite.violation is not None:
+        try:
+            self._suite.note(key, stored, user)
+        except CheckError as error:  # whoever has written would take it for an answer
+            self._check_error = error
+        if self._is_over():
             self._manager.halt()
             return
         digest = self._suite.digest()

@@ -18,6 +18,7 @@ from kubepy.cli.parallel.processes import process_pool
 from kubepy.cli.parallel.runmaker import PART, RunMaker, Task
 from kubepy.clusters import Cluster
 from kubepy.controlplane.images import ClusterImage, image_of
+from kubepy.fuzz.builtin_checks import INTERNAL_ERROR
 from kubepy.fuzz.cases import (
     DEFAULT_DURATION,
     ChecksSource,
@@ -196,6 +197,9 @@ class FuzzSession:
         undisturbed = self._new_run(RunName(0)).go()
         if undisturbed.failed:
             raise FolderError(f"the workload fails undisturbed: {undisturbed.failed}")
+        judged = {check.name for check in world_of(self._task.case).checks}
+        if undisturbed.raised and INTERNAL_ERROR not in judged:
+            raise FolderError(f"the operator fails undisturbed: {undisturbed.raised}")
 
     def search(
         self,

@@ -84,7 +84,9 @@ def transcript_of(found: FoundViolation, replay: ReplayLine) -> str:
     if replay.nodes is not None:
         lines.append(f"# kubepy: nodes={replay.nodes}")
     else:
-        lines.append("# It begins with a copy of the cluster with which it was found.")
+        lines.append(
+            "# It begins with a copy of the cluster with which it was found, and repeats there."
+        )
     command = replay.line(found.replay, found.left_out)
     lines.append(f"$ {command}")
     lines.append(held_line(found.replay))

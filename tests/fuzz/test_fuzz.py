@@ -12,7 +12,7 @@ import pytest
 
 from kubepy import Cluster
 from kubepy.cli.main import main
-from kubepy.fuzz import fuzz, patience
+from kubepy.fuzz import cases, fuzz, patience
 from kubepy.fuzz.cases import ChecksSource, FuzzCase, World
 from kubepy.fuzz.checks import Violation
 from kubepy.fuzz.operators import OperatorSource
@@ -247,10 +247,6 @@ def test_exceptions_of_operators_are_said_with_each_output(
     [
         ("def operator(", r"pools\.py:1: "),
         ("x = 1", "has neither"),
-        (
-            "def operator(cluster):\n    pass",
-            "pools.py: has no workload.*, and there is no command",
-        ),
         ("def operator(cluster):\n    raise KeyError('a')", r"pools\.py:2: operator: KeyError"),
         ("def workload(cluster):\n    cluster.nothing", r"pools\.py:2: workload: Attribute"),
     ],
@@ -260,6 +256,67 @@ def test_wrong_operators_are_errors(text: str, message: str, tmp_path: Path) -> 
     path.write_text(text)
     with pytest.raises(FolderError, match=message):
         fuzz(path, [CHECKS], seeds=range(1))
+
+
+def test_check_that_cannot_be_evaluated_after_a_write_of_a_controller_is_an_error(
+    tmp_path: Path,
+) -> None:
+    checks = tmp_path / "checks.yaml"
+    checks.write_text("- name: ip\n  always: pods.all(p, p.status.podIP != '')\n")
+    with pytest.raises(FolderError, match=r"check ip: cannot be evaluated of Pod .*no such key"):
+        fuzz(checks=[checks], commands=["create deployment web --image=web:1"], seeds=range(1))
+
+
+BROKEN = """
+def operator(cluster):
+    @cluster.controller("broken", watches=["nodes"])
+    BODY
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("def reconcile(client, key): raise ValueError('x')", "fails undisturbed: .*x"),
+        ("async def reconcile(client, key): pass", "must not be async"),
+    ],
+)
+def test_operator_that_cannot_work_is_an_error(body: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text(BROKEN.replace("BODY", body))
+    with pytest.raises(FolderError, match=message):
+        fuzz(path, ["settles"], seeds=range(1))
+
+
+@pytest.mark.parametrize("text", ["while 1: 1\n", "def operator(cluster):\n    while 1: 1\n"])
+def test_operator_whose_start_has_no_end_is_an_error(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cases, "LONGEST_START", 0.3)
+    path = tmp_path / "endless.py"
+    path.write_text(text)
+    with pytest.raises(FolderError, match=r"endless\.py:[12]: no end of its start"):
+        fuzz(path, ["settles"], ["get nodes"], seeds=range(1))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--state=there", "--check=settles", "--", "get", "nodes"], 'no cluster in "there"'),
+        (["--check=settles", "--", "get", "pods", "-w"], "it goes on until it is interrupted"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(
+    words: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, out, err = fuzz_line(capsys, *words)
+    assert (status, out) == (1, "")
+    assert message in err
 
 
 def test_command_that_fails_undisturbed_is_an_error() -> None:

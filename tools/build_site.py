@@ -110,7 +110,11 @@ def commands_of(content: str) -> list[str]:
 def root_page(name: str) -> str:
     """Return the Markdown of a page that does not lie in docs, as if it did."""
     to_docs = "../" * name.count("/") + "docs/"
-    return (PROJECT / name).read_text().replace(f"]({to_docs}", "](")
+    text = (PROJECT / name).read_text().replace(f"]({to_docs}", "](")
+    to_root = "../" * name.count("/")
+    for other, page in ROOT_PAGES.items():
+        text = text.replace(f"]({to_root}{other}", f"]({page}")
+    return text
 
 
 def write_pages() -> None:

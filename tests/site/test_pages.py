@@ -17,7 +17,7 @@ PAGES = [DOCS / "index.md", *SEATS]
 TROUBLESHOOTING = (DOCS / "troubleshooting.md").read_text()
 SECTIONS = dict(re.findall(r"^## ([^\n]*)\n(.*?)(?=^## |\Z)", TROUBLESHOOTING, re.M | re.S))
 # Sections about what cannot be brought about at will.
-WITHOUT_COMMANDS = {"internal error: …"}
+WITHOUT_COMMANDS = {"internal error: …", "this command needs the extra …"}
 
 
 def check(text: str, folder: Path, fork_server: ForkServer) -> int:

@@ -273,10 +273,10 @@ def test_error_of_a_worker_is_one_line(tmp_path: Path) -> None:
 
 
 def test_other_version_is_refused_before_the_case_is_opened() -> None:
-    records, error = run_part("0.0.1", b"not a case", ["0"])
-    assert not records
-    assert error.startswith("a worker has kubepy ")
-    assert error.endswith("and this is kubepy 0.0.1")
+    answer = run_part("0.0.1", b"not a case", ["0"])
+    assert not answer.records
+    assert answer.error.startswith("a worker has kubepy ")
+    assert answer.error.endswith("and this is kubepy 0.0.1")
 
 
 # --- the end
